@@ -130,7 +130,8 @@ def header(bandwidth: float, of_samples: Statistic) -> str:
     kind = "medians" if of_samples is statistics.median else "least times"
     return (
         f"{measure.machine()}\n{measure.versions(PACKAGES)}; fusion {config.fusion}\n"
-        f"memory bandwidth (x + 3 y of float64): {bandwidth / 1e9:.1f} GB/s; numba runs with fastmath, in parallel\n"
+        f"memory bandwidth (x + 3 y of float64): {bandwidth / 1e9:.1f} GB/s; "
+        "numba runs in parallel, without fastmath and, as numba fast, with it\n"
         f"{kind} in ms; × best: xarr under jit over the best peer; memory: part of the bandwidth that xarr reaches\n"
     )
 

@@ -133,11 +133,16 @@ def fold_of(
 
 
 @lru_cache(KEPT)
-def kernel(program: Kernel, results: tuple[TensorType, ...], may_be_quick: bool = False) -> CompiledKernel:
+def kernel(
+    program: Kernel,
+    results: tuple[TensorType, ...],
+    may_be_quick: bool = False,
+    may_be_shared: bool = False,
+) -> CompiledKernel:
     """The loop program of a group as a function of arrays, which gives results of these types."""
     from xarr_numpy.compiled.kernel import CompiledKernel
 
-    return CompiledKernel(program, results, may_be_quick)
+    return CompiledKernel(program, results, may_be_quick, may_be_shared)
 
 
 def launched_programs(steps: Iterable[Step]) -> list[Kernel]:

@@ -288,7 +288,9 @@ class Emitter:
     def kernel(self, step: Step) -> CompiledKernel:
         """The compiled kernel that a launch calls."""
         assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
-        return engine.kernel(step.program, tuple(self.types(step.outputs)), self.may_be_quick)
+        # Functions inside of a program are never optimised.
+        may_be_shared = self.name == "program" and not (self.lanes or self.counts)
+        return engine.kernel(step.program, tuple(self.types(step.outputs)), self.may_be_quick, may_be_shared)
 
     def kernel_name(self, kernel: CompiledKernel, writes_over: bool) -> str:
         """A name for the call of a kernel, one for all launches; its text follows that of this program."""
@@ -364,8 +366,6 @@ class Emitter:
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
         program = self._compile(arguments)
-        if not self.may_be_quick:
-            return program
         return QuickProgram.of(program, [kernel for kernel, _ in self._kernel_names], self._optimise)
 
     def _optimise(self) -> None:

@@ -25,7 +25,7 @@ Program = Callable[[Any, Any], Function]
 Case = Callable[[np.dtype, int], Contenders]
 
 SIZES = (10**3, 10**5, 10**7)
-PEERS = ("numpy", "numexpr", "jax", "numba", "torch")
+PEERS = ("numpy", "numexpr", "jax", "numba", "numba fast", "torch")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,16 @@ def numba_kernels() -> ModuleType | None:
     return import_module("cpu_rows.numba_kernels") if is_installed("numba") else None
 
 
+def by_numba(name: str, *arguments: Any) -> Contenders:
+    """A function of `numba_kernels` without and with `fastmath`; no call where numba is not installed."""
+    kernels = numba_kernels()
+    if kernels is None:
+        return {}
+    fast = getattr(kernels, name)
+    exact = kernels.exactly(fast)
+    return {"numba": lambda: exact(*arguments), "numba fast": lambda: fast(*arguments)}
+
+
 def random(dtype: np.dtype, *shape: int, seed: int = 0) -> np.ndarray:
     """Normal numbers, the same at each call."""
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
@@ -68,15 +78,15 @@ def contenders(
     program: Program,
     *arrays: np.ndarray,
     by_numpy: Call | None = None,
-    by_numba: str = "",
+    numba_kernel: str = "",
     expression: str = "",
     names: Mapping[str, np.ndarray] | None = None,
     by_torch: bool = False,
 ) -> Contenders:
     """`program` of `arrays` by xarr, NumPy, JAX and, where they are given, others.
 
-    `by_numpy` stands for the program where NumPy has no such function; `by_numba` names a function of
-    `numba_kernels`; numexpr gets `expression` of `names`.  `by_torch` says that the program is one of tensors too.
+    `by_numpy` stands for the program where NumPy has no such function; `numba_kernel` names a function
+    of `numba_kernels`; numexpr gets `expression` of `names`.  `by_torch` says that the program is one of tensors too.
     """
     function = program(xarr, xarr.lax)
     result: Contenders = by_xarr(function, *arrays)
@@ -86,10 +96,8 @@ def contenders(
         result["numexpr"] = _numexpr(expression, names or {})
     if is_installed("jax"):
         result["jax"] = _jax(program, arrays)
-    kernels = numba_kernels()
-    if by_numba and kernels:
-        kernel = getattr(kernels, by_numba)
-        result["numba"] = lambda: kernel(*arrays)
+    if numba_kernel:
+        result |= by_numba(numba_kernel, *arrays)
     if by_torch and is_installed("torch"):
         result |= _torch(program, arrays)
     return result

@@ -83,7 +83,7 @@ def depthwise(dtype: np.dtype, _: int) -> Contenders:
         return result
 
     program = convolution(("NHWC", "HWIO", "NHWC"), groups=64)
-    return contenders(program, images, kernel, by_numpy=by_products, by_numba="depthwise")
+    return contenders(program, images, kernel, by_numpy=by_products, numba_kernel="depthwise")
 
 
 def _pad(images: np.ndarray, axes: tuple[int, int]) -> np.ndarray:

@@ -15,6 +15,7 @@ from cpu_rows.contenders import (
     SIZES,
     Function,
     Row,
+    by_numba,
     by_xarr,
     contenders,
     is_installed,
@@ -33,7 +34,7 @@ def chain_program(xp: Any, _: Any, offset: float = 1) -> Function:
 
 def chain(dtype: np.dtype, size: int) -> Contenders:
     x = random(dtype, size)
-    return contenders(chain_program, x, by_numba="chain", expression=CHAIN, names={"x": x}, by_torch=True)
+    return contenders(chain_program, x, numba_kernel="chain", expression=CHAIN, names={"x": x}, by_torch=True)
 
 
 def complex_numbers(dtype: np.dtype, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +86,7 @@ def black_scholes(dtype: np.dtype, size: int) -> Contenders:
             return black_scholes_program(xp, lax.erf)
         return black_scholes_program(xp, numpy_erf() if xp is np else xp.erf)
 
-    return contenders(program, s, k, t, by_numba="black_scholes", by_torch=True)
+    return contenders(program, s, k, t, numba_kernel="black_scholes", by_torch=True)
 
 
 def adding(dtype: np.dtype, _: int) -> Contenders:
@@ -103,8 +104,8 @@ def adding(dtype: np.dtype, _: int) -> Contenders:
         calls["jax"] = lambda: jax_add(there, there).block_until_ready()
     kernels = numba_kernels()
     if kernels:
-        numba_add = kernels.add
-        calls["numba"] = lambda: numba_add(x, x)
+        fast, exact = kernels.add, kernels.exactly(kernels.add)
+        calls |= {"numba": lambda: exact(x, x), "numba fast": lambda: fast(x, x)}
     return calls
 
 
@@ -115,19 +116,15 @@ def seven_program(xp: Any, _: Any) -> Function:
 def seven_operations(dtype: np.dtype, _: int) -> Contenders:
     x, y = np.linspace(0.1, 1, 10, dtype=dtype), np.linspace(1, 2, 10, dtype=dtype)
     calls = contenders(seven_program, x, y)
-    kernels = numba_kernels()
     function, held = xarr.jit(seven_program(xarr, None)), [xarr.asarray(each).evaluate() for each in (x, y)]
     left, right = held
     calls["xarr"] = lambda: function(left, right)
-    if kernels:
-        numba_function = kernels.seven_operations
-        calls["numba"] = lambda: numba_function(x, y)
-    return calls
+    return calls | by_numba("seven_operations", x, y)
 
 
 def twenty(dtype: np.dtype, _: int) -> Contenders:
     x = np.linspace(0.1, 1, 10, dtype=dtype)
-    return contenders(lambda xp, _: lambda x: twenty_operations(xp, x), x, by_numba="twenty_operations")
+    return contenders(lambda xp, _: lambda x: twenty_operations(xp, x), x, numba_kernel="twenty_operations")
 
 
 def compiling() -> dict[str, Callable[[float], Call]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from measure import Contenders
 
-from cpu_rows.contenders import Function, Row, contenders, is_installed, jax, numba_kernels, random
+from cpu_rows.contenders import Function, Row, by_numba, contenders, is_installed, jax, random
 from xarr.dtypes import complex_of
 
 IMAGES = (8, 112, 112, 64)
@@ -33,7 +33,7 @@ def max_pool(dtype: np.dtype, _: int) -> Contenders:
     def program(xp: Any, lax: Any) -> Function:
         return lambda x: lax.reduce_window(x, dtype.type(-np.inf), lax.max, *WINDOWS, "VALID")
 
-    return contenders(program, images, by_numpy=by_slices, by_numba="max_pool")
+    return contenders(program, images, by_numpy=by_slices, numba_kernel="max_pool")
 
 
 def max_pool_gradient(dtype: np.dtype, _: int) -> Contenders:
@@ -53,7 +53,7 @@ def max_pool_gradient(dtype: np.dtype, _: int) -> Contenders:
         zero = dtype.type(0)
         return lambda x, g: lax.select_and_scatter(x, lax.ge, *WINDOWS, ((0, 0),) * 4, g, zero, lax.add)
 
-    return contenders(program, images, gradient, by_numpy=by_indices, by_numba="unpool")
+    return contenders(program, images, gradient, by_numpy=by_indices, numba_kernel="unpool")
 
 
 def _jax_gradient() -> Function:
@@ -80,7 +80,7 @@ def gather(dtype: np.dtype, _: int) -> Contenders:
         names = lax.GatherDimensionNumbers((1,), (0,), (0,))
         return lambda x, i: lax.gather(x, i[:, None], names, (1, WIDTH), mode="promise_in_bounds")
 
-    return contenders(program, rows, indices, by_numba="gather")
+    return contenders(program, rows, indices, numba_kernel="gather")
 
 
 def _add_flat(rows: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
@@ -100,7 +100,7 @@ def scatter_add(dtype: np.dtype, _: int) -> Contenders:
         names = lax.ScatterDimensionNumbers((1,), (0,), (0,))
         return lambda x, i, u: lax.scatter_add(x, i[:, None], u, names, mode="promise_in_bounds")
 
-    return contenders(program, rows, indices, updates, by_numba="scatter_add")
+    return contenders(program, rows, indices, updates, numba_kernel="scatter_add")
 
 
 def segment_sum(dtype: np.dtype, _: int) -> Contenders:
@@ -120,10 +120,7 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
         return lambda u, i: lax.segment_sum(u, i, TABLE, indices_are_sorted=True)
 
     calls = contenders(program, updates, indices, by_numpy=by_reduceat)
-    kernels = numba_kernels()
-    if kernels:
-        calls["numba"] = lambda: kernels.segment_sum(updates, indices, TABLE)
-    return calls
+    return calls | by_numba("segment_sum", updates, indices, TABLE)
 
 
 def jacobi(dtype: np.dtype, steps: int) -> Contenders:
@@ -150,10 +147,7 @@ def jacobi(dtype: np.dtype, steps: int) -> Contenders:
         return lambda u: lax.fori_loop(0, steps, step, u)
 
     calls = contenders(program, u, by_numpy=by_slices)
-    kernels = numba_kernels()
-    if kernels:
-        calls["numba"] = lambda: kernels.jacobi(u, steps)
-    return calls
+    return calls | by_numba("jacobi", u, steps)
 
 
 def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
@@ -189,10 +183,7 @@ def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
         return function
 
     calls = contenders(program, real, imaginary, by_numpy=by_hand)
-    kernels = numba_kernels()
-    if kernels:
-        calls["numba"] = lambda: kernels.mandelbrot(real, imaginary, LIMIT)
-    return calls
+    return calls | by_numba("mandelbrot", real, imaginary, LIMIT)
 
 
 def complex_mandelbrot(dtype: np.dtype, _: int) -> Contenders:
@@ -237,10 +228,7 @@ def decay(dtype: np.dtype, steps: int) -> Contenders:
         return lambda rate: lax.fori_loop(0, steps, lambda i, s: s * rate + 1, xp.zeros_like(rate))
 
     calls = contenders(program, rate, by_numpy=by_hand)
-    kernels = numba_kernels()
-    if kernels:
-        calls["numba"] = lambda: kernels.decay(rate, steps)
-    return calls
+    return calls | by_numba("decay", rate, steps)
 
 
 def smoothing(dtype: np.dtype, size: int) -> Contenders:
@@ -260,7 +248,7 @@ def smoothing(dtype: np.dtype, size: int) -> Contenders:
 
         return lambda x, r: lax.scan(lambda c, v: step(c, v, r), xp.zeros_like(r), x)[1]
 
-    return contenders(program, x, rate, by_numpy=by_hand, by_numba="smooth")
+    return contenders(program, x, rate, by_numpy=by_hand, numba_kernel="smooth")
 
 
 ROWS = (

@@ -1,4 +1,4 @@
-"""The programs as loops, as one writes them for numba."""
+"""The programs as loops, as one writes them for numba: what is here may use `fastmath`, `exactly` does not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ Array = Any
 
 threaded = numba.njit(parallel=True, fastmath=True)
 plain = numba.njit(fastmath=True)
+
+
+def exactly(kernel: Any) -> Any:
+    """Compile the same loops without `fastmath`: each operation is rounded, sums are added in the order of the loop."""
+    return numba.njit(kernel.py_func, parallel="parallel" in kernel.targetoptions)
 
 
 @threaded
@@ -177,7 +182,11 @@ def scatter_add(rows: Array, indices: Array, updates: Array) -> Array:
 
 @plain
 def segment_sum(updates: Array, indices: Array, count: int) -> Array:
-    return scatter_add(np.zeros((count, updates.shape[1]), updates.dtype), indices, updates)
+    result = np.zeros((count, updates.shape[1]), updates.dtype)
+    for i in range(indices.size):
+        for c in range(updates.shape[1]):
+            result[indices[i], c] += updates[i, c]
+    return result
 
 
 @threaded
@@ -258,7 +267,7 @@ def argmax(x: Array) -> np.intp:
 
 
 @threaded
-def _labels(x: Array, centres: Array) -> Array:
+def kmeans_step(x: Array, centres: Array) -> Array:
     labels = np.empty(x.shape[0], np.int64)
     for i in prange(x.shape[0]):
         least, label = x.dtype.type(np.inf), 0
@@ -269,12 +278,6 @@ def _labels(x: Array, centres: Array) -> Array:
             if square < least:
                 least, label = square, k
         labels[i] = label
-    return labels
-
-
-@plain
-def kmeans_step(x: Array, centres: Array) -> Array:
-    labels = _labels(x, centres)
     sums, counts = np.zeros_like(centres), np.zeros(centres.shape[0], x.dtype)
     for i in range(x.shape[0]):
         counts[labels[i]] += 1

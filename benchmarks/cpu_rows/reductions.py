@@ -27,7 +27,9 @@ def softmax_program(xp: Any, lax: Any) -> Function:
 
 
 def softmax(dtype: np.dtype, _: int) -> Contenders:
-    return contenders(softmax_program, random(dtype, *ROWS_AND_COLUMNS), by_numba="softmax", by_torch=True)
+    return contenders(
+        softmax_program, random(dtype, *ROWS_AND_COLUMNS), numba_kernel="softmax", by_torch=True
+    )
 
 
 def layer_norm_program(xp: Any, lax: Any) -> Function:
@@ -42,7 +44,7 @@ def layer_norm_program(xp: Any, lax: Any) -> Function:
 def layer_norm(dtype: np.dtype, _: int) -> Contenders:
     gain, offset = random(dtype, 1024, seed=1), random(dtype, 1024, seed=2)
     x = random(dtype, *ROWS_AND_COLUMNS)
-    return contenders(layer_norm_program, x, gain, offset, by_numba="layer_norm", by_torch=True)
+    return contenders(layer_norm_program, x, gain, offset, numba_kernel="layer_norm", by_torch=True)
 
 
 def nearest_program(xp: Any, lax: Any) -> Function:
@@ -61,7 +63,7 @@ def nearest(dtype: np.dtype, features: int) -> Contenders:
         # The whole difference of 64 features would be 8 GB.
         return np.concatenate([function(a[i : i + BLOCK], b) for i in range(0, POINTS, BLOCK)])
 
-    return contenders(nearest_program, a, b, by_numpy=in_blocks, by_numba="nearest")
+    return contenders(nearest_program, a, b, by_numpy=in_blocks, numba_kernel="nearest")
 
 
 def nearest_by_matmul_program(xp: Any, lax: Any) -> Function:
@@ -83,15 +85,15 @@ def outer_minimum(dtype: np.dtype, _: int) -> Contenders:
         return lambda a, b: xp.min(a[:, None] + b[None, :], axis=1)
 
     a, b = random(dtype, POINTS), random(dtype, POINTS, seed=1)
-    return contenders(program, a, b, by_numba="outer_minimum")
+    return contenders(program, a, b, numba_kernel="outer_minimum")
 
 
 def cumsum(dtype: np.dtype, size: int) -> Contenders:
-    return contenders(lambda xp, lax: lambda x: xp.cumsum(x), random(dtype, size), by_numba="cumsum")
+    return contenders(lambda xp, lax: lambda x: xp.cumsum(x), random(dtype, size), numba_kernel="cumsum")
 
 
 def argmax(dtype: np.dtype, size: int) -> Contenders:
-    return contenders(lambda xp, lax: lambda x: xp.argmax(x), random(dtype, size), by_numba="argmax")
+    return contenders(lambda xp, lax: lambda x: xp.argmax(x), random(dtype, size), numba_kernel="argmax")
 
 
 def sort(dtype: np.dtype, size: int) -> Contenders:
@@ -133,7 +135,7 @@ def kmeans_program(xp: Any, lax: Any) -> Function:
 def kmeans(dtype: np.dtype, _: int) -> Contenders:
     """One step: 20,000 points of 16 numbers, 64 centres."""
     x = random(dtype, 20_000, 16)
-    return contenders(kmeans_program, x, x[:64].copy(), by_numba="kmeans_step")
+    return contenders(kmeans_program, x, x[:64].copy(), numba_kernel="kmeans_step")
 
 
 PAIRS = ROWS_AND_COLUMNS[0] * ROWS_AND_COLUMNS[1]

@@ -50,7 +50,9 @@ def test_one_row_in_both_dtypes(tmp_path: Path) -> None:
     assert "timing xarr" in done.stderr
     for dtype in ("float32", "float64"):
         line = next(line for line in done.stdout.splitlines() if re.match(rf"\(a\) chain +{dtype}", line))
-        assert re.search(r" 1,000( +[\d.]+| +-){4,} +(numpy|numexpr|jax|numba|torch) +\d+%$", line), line
+        assert re.search(
+            r" 1,000( +[\d.]+| +-){4,} +(numpy|numexpr|jax|numba|numba fast|torch) +\d+%$", line
+        ), line
     lines = json.loads(figures.read_text(encoding="utf-8"))["lines"]
     assert [(line["row"], line["dtype"], line["size"]) for line in lines] == [
         ("a", "float32", 1000),

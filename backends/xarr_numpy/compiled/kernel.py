@@ -17,6 +17,7 @@ from xarr.base.host.memory import pool
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
+from xarr_numpy.compiled.codegen.templates import uses_of
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
@@ -25,20 +26,8 @@ from xarr_numpy.processor import PROCESSOR
 Array = np.ndarray[Any, Any]
 
 
-#: Templates of which it is known how many kernels there were, and modules that kernels share.
+#: Makers of calls that are kept.
 _KEPT: Final = 1024
-
-
-class _Uses:
-    """The number of kernels of a template that there are, or are about to be."""
-
-    count = 0
-
-
-@lru_cache(_KEPT)
-def _uses(template: int) -> _Uses:
-    """The kernels of a template, of which this is the hash."""
-    return _Uses()
 
 
 class _Draft:
@@ -47,10 +36,10 @@ class _Draft:
     def __init__(self, program: Kernel) -> None:
         self.functions, self.names = emitter.functions_of(program, lambda phase: not costs.is_shared(phase))
         self.nanoseconds = sum(map(costs.work, program.phases))
-        #: Kernels that are alike; None if this one runs too long to read numbers from an array.
-        self.uses: _Uses | None = None
-        if self.nanoseconds <= PROCESSOR.max_shared_code_nanoseconds:
-            self.uses = _uses(hash(self.functions.template()))
+        #: Whether reading numbers from an array may take longer than making code with constants.
+        self.is_long = self.nanoseconds > PROCESSOR.max_shared_code_nanoseconds
+        #: Kernels that are alike.
+        self.uses = uses_of(self.functions.template())
 
 
 #: Of kernels that are about to be made.
@@ -62,20 +51,20 @@ def expect_kernels(programs: Iterable[Kernel]) -> None:
     drafts = {program: _Draft(program) for program in programs}
     _drafts.clear()
     _drafts.update(drafts)  # Other threads take theirs from it meanwhile.
-    for uses, count in Counter([draft.uses for draft in drafts.values() if draft.uses]).items():
+    for uses, count in Counter([draft.uses for draft in drafts.values() if not draft.is_long]).items():
         if count >= PROCESSOR.min_alike_kernels:
             uses.count = max(uses.count, count)
 
 
-#: The machine code that kernels share, as long as one of them is there: by the text of its module, and how it was made.
-_shared: Final[WeakValueDictionary[tuple[str, bool], llvm_jit.Code]] = WeakValueDictionary()
+#: The machine code of kernels, as long as one of them is there: by the text of its module, and how it was made.
+_modules: Final[WeakValueDictionary[tuple[str, bool], llvm_jit.Code]] = WeakValueDictionary()
 
 
-def _compile_shared(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
-    """The machine code of a module that kernels share."""
-    code = _shared.get((text, is_quick))
+def _compile(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
+    """The machine code of a module, which other kernels may have: the number of rows is no part of many texts."""
+    code = _modules.get((text, is_quick))
     if code is None:
-        code = _shared[text, is_quick] = llvm_jit.compile_module(text, names, is_quick=is_quick)
+        code = _modules[text, is_quick] = llvm_jit.compile_module(text, names, is_quick=is_quick)
     return code
 
 
@@ -108,17 +97,24 @@ class CompiledKernel:
     """A group's program and its machine code.  `call` takes the operands and gives a new array for each result.
 
     One result is that array, several are a tuple of them.  `may_be_quick` lets the machine code be made without
-    optimisation, if the first result is there sooner: `is_quick` says that it was, `optimise` makes it anew.
+    optimisation, if the first result is there sooner, and `may_be_shared` be that of kernels which are alike although
+    this one runs long: `is_quick` says that one of these is so, and `optimise` makes the code anew.
     """
 
-    def __init__(self, program: Kernel, results: tuple[TensorType, ...], may_be_quick: bool = False) -> None:
+    def __init__(
+        self,
+        program: Kernel,
+        results: tuple[TensorType, ...],
+        may_be_quick: bool = False,
+        may_be_shared: bool = False,
+    ) -> None:
         self.program = program
         draft = _drafts.pop(program, None) or _Draft(program)
         self._names = tuple(draft.names)
         self.is_quick = may_be_quick
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
-        self.text, self._code = self._compile(draft)
+        self.text, self._code = self._compile(draft, may_be_shared)
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
@@ -150,30 +146,33 @@ class CompiledKernel:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
 
-    def _compile(self, draft: _Draft) -> tuple[str, llvm_jit.Code]:
+    def _compile(self, draft: _Draft, may_be_shared: bool) -> tuple[str, llvm_jit.Code]:
         """The text of its module, and its machine code."""
-        uses = draft.uses
-        if uses is not None:
-            uses.count += 1
-        self._is_shared = uses is not None and uses.count >= PROCESSOR.min_alike_kernels
-        if self._is_shared:
+        draft.uses.count += 1
+        text = draft.functions.module()
+        self.lines = text.count("\n")
+        is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
+        self.is_quick = is_quick
+        #: The text of the machine code that is made instead of what is quick.
+        self._final_text = text
+        if draft.uses.count < PROCESSOR.min_alike_kernels or (text, is_quick) in _modules:
+            return text, _compile(text, self._names, is_quick)
+        if may_be_shared or not draft.is_long:
             text, numbers = draft.functions.shared_module()
             self._numbers = np.array(numbers, np.int64)
-        else:
-            text = draft.functions.module()
-        self.lines = text.count("\n")
-        self.is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
-        return text, self._load(text, self.is_quick)
-
-    def _load(self, text: str, is_quick: bool) -> llvm_jit.Code:
-        if self._is_shared:
-            return _compile_shared(text, self._names, is_quick)
-        return llvm_jit.compile_module(text, self._names, is_quick=is_quick)
+            if draft.is_long:
+                self.is_quick = True
+            else:
+                self._final_text = text
+        code = _compile(text, self._names, is_quick)
+        draft.uses.held[is_quick] = code
+        return text, code
 
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
-            self._code = self._load(self.text, is_quick=False)
+            self.text = self._final_text
+            self._code = _compile(self.text, self._names, is_quick=False)
             self._prepare()
             self.is_quick = False
 

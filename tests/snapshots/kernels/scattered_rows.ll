@@ -10,7 +10,7 @@ entry:
   %b.6 = load ptr, ptr %b.5, align 8
   %b.7 = getelementptr inbounds ptr, ptr %buffers, i64 3
   %b.8 = load ptr, ptr %b.7, align 8
-  %b.9 = alloca [364 x i64], align 64
+  %b.9 = alloca i64, i64 364, align 64
   %b.10 = alloca [64 x i8], align 64
   store <64 x i8> zeroinitializer, ptr %b.10, align 64
   %b.11 = sub nsw i64 %end, %begin
@@ -66,7 +66,7 @@ entry:
   %b.6 = load ptr, ptr %b.5, align 8
   %b.7 = getelementptr inbounds ptr, ptr %buffers, i64 3
   %b.8 = load ptr, ptr %b.7, align 8
-  %b.9 = alloca [364 x i64], align 64
+  %b.9 = alloca i64, i64 364, align 64
   %b.10 = alloca [64 x i8], align 64
   store <64 x i8> zeroinitializer, ptr %b.10, align 64
   %b.11 = icmp eq i64 %begin, 0

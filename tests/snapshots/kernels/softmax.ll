@@ -24,7 +24,7 @@ entry:
   %b.2 = load ptr, ptr %b.1, align 8
   %b.3 = getelementptr inbounds ptr, ptr %buffers, i64 1
   %b.4 = load ptr, ptr %b.3, align 8
-  %b.5 = alloca [117 x float], align 64
+  %b.5 = alloca float, i64 117, align 64
   %b.6 = alloca [64 x i8], align 64
   store <64 x i8> zeroinitializer, ptr %b.6, align 64
   br label %head1

@@ -61,12 +61,15 @@ class Functions:
         """The text of the module with placeholders in place of numbers: equal for kernels that are alike."""
         return self._module([template.text for template in self.templates])
 
-    def shared_module(self) -> tuple[str, list[int]]:
-        """The text of a module that reads numbers from an array, for all that have this `template`, and the numbers."""
+    def shared_module(self, before: int = 0) -> tuple[str, list[int]]:
+        """The text of a module that reads numbers from an array, for all that have this `template`, and the numbers.
+
+        So many others lie `before` them.
+        """
         numbers: list[int] = []
         definitions = []
         for template in self.templates:
-            definitions.append(template.with_arguments(len(numbers)))
+            definitions.append(template.with_arguments(before + len(numbers)))
             numbers += template.numbers
         return self._module(definitions), numbers
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.loop_ir.index_ranges import Ranges
-from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value, constant_of, in_order
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen import scalar_extremes, slow_paths
 from xarr_numpy.compiled.codegen.integer_division import divides_in_lanes, write_division
+from xarr_numpy.compiled.codegen.templates import IN_LANES
 
 #: What is said of each function: it raises nothing, and may use the widest registers.
 ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
@@ -33,6 +34,10 @@ _BINARY_INTEGER: Final = {
     **{"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem"},
     **{"and": "and", "or": "or", "xor": "xor", "shl": "shl", "shr": "ashr"},
 }
+#: The greatest number that is part of the text of every function.
+_MOST_LITERAL: Final = 2
+#: Operations of integers that take less time where the second operand is known.
+_BY_CONSTANTS: Final = frozenset({"div", "rem", "and", "or", "xor", "shl", "shr"})
 _UNSIGNED: Final = {**_BINARY_INTEGER, "div": "udiv", "rem": "urem", "shr": "lshr"}
 _INTRINSICS: Final = {
     **{"sqrt": "sqrt", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "abs": "fabs"},
@@ -100,6 +105,11 @@ def literal(value: Value) -> str:
     return _literal(value.attribute, value.dtype)
 
 
+def _spread_literal(value: Value, width: int) -> str:
+    """A constant as it is, in all lanes if these are several."""
+    return literal(value) if width == 1 else f"splat ({element_type(value.dtype)} {literal(value)})"
+
+
 @lru_cache(maxsize=4096)
 def _literal(raw: bytes, dtype: DType) -> str:
     # Kept, because the coefficients of a polynomial are in every kernel that has its function.
@@ -111,6 +121,21 @@ def _literal(raw: bytes, dtype: DType) -> str:
     if dtype == np.float16:
         return f"0xH{int(number.view(np.uint16)):04X}"
     return f"0x{_double_bits(number):016X}"
+
+
+def _count_of(value: Value) -> int | None:
+    """The bits in 64 of a constant that may count elements, and then differs from shape to shape; None of others.
+
+    Of a float those of the float64.  Small numbers, and powers of two by which floats are divided, are no counts.
+    """
+    if value.dtype == INT64:
+        number = int(constant_of(value))
+        return number if abs(number) > _MOST_LITERAL else None
+    if value.dtype.kind != "f" or value.dtype == np.float16:
+        return None
+    count = float(constant_of(value))
+    is_count = _MOST_LITERAL < count < 2**53 and count.is_integer()
+    return _double_bits(np.float64(count)) if is_count and int(count).bit_count() > 1 else None
 
 
 def _double_bits(number: Any) -> int:
@@ -151,6 +176,8 @@ class Block:
         self._settled: set[Value] = set()
         #: What is known of integers.
         self.ranges = Ranges({})
+        #: Gives a number of elements a placeholder of a kind (`templates`); None where texts have numbers.
+        self.placeholder: Callable[[int, str], str] | None = None
         self._varying: dict[Value, bool] = {}
         self._spread: dict[Value, str] = {}
         #: Addresses by what they are computed from: a pointer, and registers with their factors.
@@ -163,6 +190,7 @@ class Block:
         block.names, block._spread = dict(self.names), dict(self._spread)
         block.addresses = dict(self.addresses)
         block._settled, block.ranges = self._settled, self.ranges
+        block.placeholder = self.placeholder
         return block
 
     # --- what a loop emitter calls -------------------------------------------------------------------
@@ -175,7 +203,16 @@ class Block:
 
     def write(self, value: Value) -> None:
         """Compute a value whose operands have registers."""
-        self.names[value] = literal(value) if value.op == "constant" else self._write(value)
+        self.names[value] = self.constant(value, 1) if value.op == "constant" else self._write(value)
+
+    def constant(self, value: Value, width: int) -> str:
+        """A constant, or a placeholder for one that may count elements; without its type."""
+        bits = self.placeholder and _count_of(value)
+        if bits and self.placeholder:
+            is_float = value.dtype.kind == "f"
+            kind = ("d" if value.dtype.itemsize == 8 else "f") if is_float else "n"
+            return self.placeholder(bits, kind if width == 1 else IN_LANES[kind])
+        return _spread_literal(value, width)
 
     def settle(self, value: Value, truth: bool) -> None:
         """Let a bool be what it is in every iteration, whatever it is computed from."""
@@ -215,7 +252,7 @@ class Block:
         if width == 1 or self.width_of(value) == width:
             return self.names[value]
         if value.op == "constant":
-            return f"splat ({element_type(value.dtype)} {literal(value)})"
+            self._spread.setdefault(value, self.constant(value, width))
         if value in self._settled:
             return f"splat (i1 {self.names[value]})"
         if value not in self._spread:
@@ -277,8 +314,12 @@ class Block:
         interval = _interval(x, y) if width == 1 and dtype == BOOL and op == "and" else None
         if interval is not None and interval[0] in self.names:
             # Of a comparison that is settled no operand has a register.
-            return self.line(f"icmp ule {self.typed_operand(interval[0], 1)}, {literal(interval[1])}")
-        return self.line(f"{table[op]} {self.typed_operand(x, width)}, {self.operand(y, width)}")
+            return self.line(
+                f"icmp ule {self.typed_operand(interval[0], 1)}, {self.constant(interval[1], 1)}"
+            )
+        is_known = y.op == "constant" and op in _BY_CONSTANTS and dtype.kind != "f"
+        right = _spread_literal(y, width) if is_known else self.operand(y, width)
+        return self.line(f"{table[op]} {self.typed_operand(x, width)}, {right}")
 
     def _unary(self, value: Value, width: int) -> str:
         (x,) = value.operands

@@ -162,7 +162,7 @@ class Registers(Gathers):
         #: Numbers of iterations, offsets and strides, which the text has placeholders for.
         self.numbers: list[int] = []
         super().__init__(Block(self.width, self.vectors.__contains__, prefix="b."))
-        self.block.ranges = self._ranges
+        self.block.ranges, self.block.placeholder = self._ranges, self.number
 
     def entry(self) -> None:
         kernel = self.kernel
@@ -171,8 +171,9 @@ class Registers(Gathers):
             self.pointers[buffer] = self.line(f"load ptr, ptr {slot}, align 8")
         whole = PROCESSOR.register_bytes
         for buffer in kernel.locals:
-            size = f"[{buffer.size + whole} x {memory_type(buffer.dtype)}]"
-            self.pointers[buffer] = self.line(f"alloca {size}, align {whole}")
+            size = self.number(buffer.size + whole)
+            kind = memory_type(buffer.dtype)
+            self.pointers[buffer] = self.line(f"alloca {kind}, i64 {size}, align {whole}")
         self.pointers_of_nothing = self.line(f"alloca [{whole} x i8], align {whole}")
         self.write(f"store <{whole} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {whole}")
 

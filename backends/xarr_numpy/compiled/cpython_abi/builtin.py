@@ -266,12 +266,12 @@ def _collect_in_loops(count: str) -> list[str]:
     ]
 
 
-def plan_entry_text(name: str, operands: int, results: int, arena: int, failure: int) -> str:
+def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
     """An entry in LLVM IR: the function `run` on the data of arrays, the last `results` of which it fills and seals.
 
     The function takes a table of their addresses, then those of an arena of so many bytes and of the elements of the
     entry's first owner, an array.  It gives 0; -1 where an error is set; else the second owner is called with what it
-    gives and with the int64 at byte `failure` of the arena, and raises.  The entry gives True; or False, and nothing
+    gives and with the int64 that begins the arena, and raises.  The entry gives True; or False, and nothing
     is done, if an array does not lie in row-major order or is a NumPy scalar, or there is no memory.
     """
     count = operands + results
@@ -288,8 +288,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int, failure:
         f"  %arena.target = getelementptr ptr, ptr %buffers, i64 {count}",
         "  store ptr %arena, ptr %arena.target, align 8",
         "  %status = call i64 @run(ptr %buffers, i64 0)",
-        f"  %value.slot = getelementptr i8, ptr %arena, i64 {failure}",
-        "  %value = load i64, ptr %value.slot, align 8",
+        "  %value = load i64, ptr %arena, align 8",
         *([] if on_stack else ["  call void @free(ptr %arena)"]),
         "  switch i64 %status, label %failed [ i64 0, label %yes  i64 -1, label %raised ]",
         "yes:",

@@ -16,6 +16,8 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
+from xarr_numpy.compiled.codegen.templates import Template, uses_of
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.processor import PROCESSOR
@@ -119,6 +121,10 @@ class FunctionCode:
         self.statics: list[Static] = []
         #: Texts of functions that it calls, each there once.
         self.helpers: dict[str, str] = {"": HELPERS}
+        #: What placeholders (`templates`) stand for: offsets, bytes, numbers of iterations.
+        self.numbers: list[int] = []
+        #: Slots of tables of kernels, in which the address of their numbers lies where they are read from an array.
+        self._number_slots: list[tuple[str, int]] = []
         self._slots = 0
         self.entry: list[str] = []
         self.lines: list[str] = []
@@ -153,6 +159,39 @@ class FunctionCode:
         #: The loop programs of kernels and of loops over points, in the order in which they are first called.
         self.parts: list[Kernel | NativeLoop] = []
 
+    def module_of(self, head: list[str], may_share: bool) -> tuple[str, list[int]]:
+        """The text of the module, whose function begins with these lines, and the numbers that it reads from an array.
+
+        These are none, unless it `may_share` its machine code with programs that are alike, and there are enough.
+        """
+        helpers = "".join(self.helpers.values())
+        steps = self._template([*head, *self.entry])
+        if may_share:
+            uses = uses_of(self.functions.template() + helpers + steps.text)
+            uses.count += 1
+            if uses.count >= PROCESSOR.min_alike_kernels:
+                stores = []
+                for k, (table, slot) in enumerate(self._number_slots):
+                    stores.append(f"%n.table{k} = getelementptr ptr, ptr {table}, i64 {slot}")
+                    stores.append(f"store ptr %n.all, ptr %n.table{k}, align 8")
+                first = len(self.statics) + 1
+                kernels, numbers = self.functions.shared_module(first)
+                steps = self._template([*head, *self.entry, *stores])
+                text = steps.with_arguments(first + len(numbers))
+                return kernels + helpers + text, [*numbers, *self.numbers]
+        return self.functions.module() + helpers + steps.with_constants(), []
+
+    def _template(self, entry: list[str]) -> Template:
+        body = "\n".join(
+            each if each.endswith(":") else f"  {each}"
+            for each in [*entry, "br label %begin", "begin:", *self.lines]
+        )
+        text = (
+            f"define internal i64 @steps(ptr %table, i64 %most, ptr %lock) {ATTRIBUTES} {{\n"
+            f"entry:\n{body}\nraise:\n  ret i64 -1\n}}\n"
+        )
+        return Template(text, tuple(self.numbers), 1, self._slots - 1, "%table")
+
     # --- lines ---------------------------------------------------------------------------------------------
 
     def line(self, instruction: str) -> str:
@@ -176,6 +215,11 @@ class FunctionCode:
     def labels(self, *names: str) -> list[str]:
         self._count += 1
         return [f"{name}{self._count}" for name in names]
+
+    def number(self, number: int) -> str:
+        """A placeholder for a number that may be another one in a program that is alike."""
+        self.numbers.append(number)
+        return f"%n{len(self.numbers) - 1}"
 
     def begin(self, label: str) -> None:
         self.lines.append(f"{label}:")
@@ -207,7 +251,7 @@ class FunctionCode:
     def at(self, offset: int) -> str:
         """The address of a byte of the arena."""
         if offset not in self._at:
-            self._at[offset] = self.first(f"getelementptr i8, ptr %arena, i64 {offset}")
+            self._at[offset] = self.first(f"getelementptr i8, ptr %arena, i64 {self.number(offset)}")
         return self._at[offset]
 
     @property
@@ -262,7 +306,7 @@ class FunctionCode:
         """An address so many bytes behind another one."""
         if not nbytes:
             return pointer
-        instruction = f"getelementptr i8, ptr {pointer}, i64 {nbytes}"
+        instruction = f"getelementptr i8, ptr {pointer}, i64 {self.number(nbytes)}"
         return self.first(instruction) if pointer in self._fixed else self.line(instruction)
 
     def register(self, nbytes: int) -> str:
@@ -282,7 +326,7 @@ class FunctionCode:
         elif target != source and nbytes:
             self.cost += nbytes * PROCESSOR.byte_time
             self.functions.declarations.add("declare ptr @memcpy(ptr, ptr, i64)")
-            self.line(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {nbytes})")
+            self.line(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {self.number(nbytes)})")
 
     def holds(self, pointer: str) -> str:
         byte = self.line(f"load i8, ptr {pointer}, align 1")
@@ -348,7 +392,8 @@ class FunctionCode:
 
     def table(self, pointers: Sequence[str]) -> str:
         """The address of a table of addresses."""
-        table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
+        table = self.first(f"alloca [{len(pointers) + 1} x ptr], align 8")
+        self._number_slots.append((table, len(pointers)))
         for number, pointer in enumerate(map(self.outer_address, pointers)):
             slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
             lines = self.entry if pointer in self._fixed else self.lines
@@ -380,7 +425,8 @@ class FunctionCode:
         numbers = shared.plan_in_threads()
         if numbers is None:
             self.cost += shared.work
-            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent}){self.inline(name)}")
+            extent = self.number(shared.extent)
+            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {extent}){self.inline(name)}")
             return
         if not self.threads:
             self.threads = (self.static("pool"), self.static("share"))
@@ -389,13 +435,14 @@ class FunctionCode:
         before = self.label
         self.jump(part)
         self.begin(part)
-        arguments = ", ".join(f"i64 {number}" for number in numbers)
+        extent, *rest = [self.number(number) for number in (shared.extent, *numbers)]
+        arguments = ", ".join(f"i64 {number}" for number in rest)
         self.write(f"%{part}.i = phi i64 [ 0, %{before} ], [ %{part}.next, %{again}.on ]")
         self.write(
             f"%{part}.next = call i64 {share}(ptr {pool}, ptr @{name}, ptr {table}, i64 %{part}.i, "
-            f"i64 {shared.extent}, {arguments}, i64 {PROCESSOR.max_unpolled_nanoseconds})"
+            f"i64 {extent}, {arguments}, i64 {PROCESSOR.max_unpolled_nanoseconds})"
         )
-        self.write(f"%{part}.left = icmp slt i64 %{part}.next, {shared.extent}")
+        self.write(f"%{part}.left = icmp slt i64 %{part}.next, {extent}")
         self.write(f"br i1 %{part}.left, label %{again}, label %{done}")
         self.begin(again)
         raised = self.line("call i1 @interrupted(ptr %lock)")

@@ -128,7 +128,8 @@ def write_solve(code: FunctionCode, node: Node, operands: Sequence[str], results
         [f"ptr {each}" for each in (code.static(Routine(_name(node))), *operands, *results, work)]
     )
     code.cost += solve_time(node) or 0
-    code.write(f"call void @solve.{kind}({pointers}, i64 {count}, i64 {n}, i64 {columns})")
+    sizes = ", ".join([f"i64 {code.number(each)}" for each in (count, n, columns)])
+    code.write(f"call void @solve.{kind}({pointers}, {sizes})")
 
 
 def _sizes(node: Node) -> tuple[int, int, int]:

@@ -121,7 +121,8 @@ class _Native:
                 return blas.routine(each.name) or 0
             return shared[each == "share"]
 
-        return np.array([*map(address, self._plan_code.statics), 0], np.uint64)
+        known = np.array([*map(address, self._plan_code.statics), 0], np.uint64)
+        return np.concatenate([known, np.array(self._plan_code.numbers, np.int64).view(np.uint64)])
 
     def _fill(self, values: Sequence[Any], own: Sequence[Array]) -> tuple[Any, Array, Any]:
         """The table, the arena, and what must live until the call is over."""
@@ -138,7 +139,7 @@ class _Native:
         iterations: int = function(ctypes.addressof(table), most)
         del code
         if iterations < 0:
-            value = arena[self._plan_code.failure :][:8].view(np.int64)
+            value = arena[:8].view(np.int64)
             self._fail(iterations, int(value[0]))
         return iterations
 
@@ -285,7 +286,10 @@ class NativePlan(_Native):
             return ""
         if not struct_offsets.works():
             return ""
-        return builtin.plan_entry_text("entry", operands, results, code.arena, code.failure)
+        arena = code.arena
+        if code.numbers:  # Programs that are alike have arenas that are about as large.
+            arena = max(builtin.MAX_STACK_BYTES, 1 << (arena - 1).bit_length())
+        return builtin.plan_entry_text("entry", operands, results, arena)
 
     def _load(self, is_quick: bool) -> None:
         super()._load(is_quick)

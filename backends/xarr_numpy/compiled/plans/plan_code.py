@@ -43,7 +43,6 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
-from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import lapack, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
@@ -65,23 +64,24 @@ class PlanCode:
 
     The table holds the addresses of inputs, of arrays of its own, of the arena, and of addresses that stay the same.
 
+    * `text` - of the module, and the `numbers` that it reads behind the statics, if programs that are alike share it,
     * `inputs` - the carried values that are read from where they are, `own` - those that lie in an array of their own,
       which holds the value when the loop begins where they are `in_place`; of a plan its parameters and its results,
     * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same, functions of Python too,
-    * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
-      for which it did, an int64,
+    * `checks` - which check failed where the function gives -2, -3 …; the value for which it did begins the arena, an
+      int64,
     * `parts` - the loop programs of kernels and of loops over points in it,
     * `nanoseconds` - of a call, or of an iteration of the loop, about; infinite with loops inside.
     """
 
     text: str
+    numbers: tuple[int, ...]
     inputs: tuple[int, ...]
     own: tuple[int, ...]
     in_place: frozenset[int]
     arena: int
     statics: tuple[Static, ...]
     checks: tuple[FlaggedCheck, ...]
-    failure: int
     parts: tuple[Kernel | NativeLoop, ...]
     nanoseconds: float
 
@@ -152,7 +152,6 @@ class _PlanWriter(FunctionCode):
         #: The step of the outermost plan that is being written, if it is a plan.
         self._outermost: tuple[Plan, Node | None] | None = None
         self.checks: list[FlaggedCheck] = []
-        self.failure = 0
 
     # --- the function --------------------------------------------------------------------------------------
 
@@ -164,7 +163,7 @@ class _PlanWriter(FunctionCode):
         read = {k: self.slot() for k in inputs}
         written = {k: self.slot()[0] for k in own}
         inner = body_layout(step, PROCESSOR.min_reused_bytes)
-        self._begin(max(step.cond.layout.arena, inner.layout.arena))
+        start = self._begin(max(step.cond.layout.arena, inner.layout.arena))
         state: list[tuple[str, ...]] = []
         spares: dict[int, str] = {}
         for k in numbers:
@@ -183,7 +182,7 @@ class _PlanWriter(FunctionCode):
                     f"select i1 {is_first}, ptr {x}, ptr {y}" for x, y in ((spare, first), (first, spare))
                 ]
                 state.append((now, *map(self.first, following)))
-        after, count = self._iterations(step, state, 0, "%most")
+        after, count = self._iterations(step, state, start, "%most")
         for k in numbers:
             nbytes, last = carried_type(step, k).nbytes, after[k][0]
             if k in spares:
@@ -212,40 +211,36 @@ class _PlanWriter(FunctionCode):
         arguments = [self.slot()[0] for _ in plan.parameters]
         own = [k for k, number in enumerate(plan.results) if number not in plan.parameters]
         results = {k: self.slot()[0] for k in own}
-        self._begin(plan.layout.arena)
+        start = self._begin(plan.layout.arena)
         self._outermost = plan, None
-        self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))], 0)
+        self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))], start)
         self.write("ret i64 0")
         return self._module(range(len(arguments)), own, frozenset())
 
-    def _begin(self, arena: int) -> None:
+    def _begin(self, arena: int) -> int:
+        """Name the last addresses of the table; where the arena of the plan begins in that of all."""
         for name in ("%arena", "%statics"):
             self.slot()
             self.name_last(name)
-        self.failure = aligned_size(arena)
-        self._plan_bytes = self.failure + aligned_size(8)
+        start = aligned_size(8)  # behind the value of a check that fails
+        self._plan_bytes = start + aligned_size(arena)
+        return start
 
     def _module(
         self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int], loops: int = 0
     ) -> PlanCode:
-        body = "\n".join(
-            each if each.endswith(":") else f"  {each}"
-            for each in [*self.entry, "br label %begin", "begin:", *self.lines]
-        )
         # Python's lock is let go of at once, or once a loop has run for a while.
         is_long = max(self.longest, self.cost) >= PROCESSOR.min_unlocked_nanoseconds
         budget = PROCESSOR.max_unpolled_nanoseconds if is_long else PROCESSOR.min_unlocked_nanoseconds
-        text = (
-            f"define internal i64 @steps(ptr %table, i64 %most, ptr %lock) {ATTRIBUTES} {{\n"
-            f"entry:\n  %budget = alloca i64, align 8\n  store i64 {budget}, ptr %budget, align 8\n"
-            f"{'  %first = call i1 @interrupted(ptr %lock)' if is_long else ''}\n{body}\n"
-            "raise:\n  ret i64 -1\n}\n"
-        )
-        module = self.functions.module() + "".join(self.helpers.values()) + text
-        memory = tuple(inputs), tuple(own), in_place, self.arena
-        rest = tuple(self.statics), tuple(self.checks), self.failure, tuple(self.parts)
+        head = ["%budget = alloca i64, align 8", f"store i64 {budget}, ptr %budget, align 8"]
+        head += ["%first = call i1 @interrupted(ptr %lock)"] if is_long else []
         time = max(self.longest, self.cost) if self.loops == loops else inf
-        return PlanCode(module, *memory, *rest, time)
+        # Loops are better off with constants, and so is what runs long.
+        may_share = not loops and time <= PROCESSOR.max_shared_code_nanoseconds
+        module, numbers = self.module_of(head, may_share)
+        memory = tuple(inputs), tuple(own), in_place, self.arena
+        rest = tuple(self.statics), tuple(self.checks), tuple(self.parts)
+        return PlanCode(module, tuple(numbers), *memory, *rest, time)
 
     def _iterations(
         self,
@@ -585,7 +580,7 @@ class _PlanWriter(FunctionCode):
         failed, on = self.labels("failed", "on")
         self.write(f"br i1 {self.holds(flags[0])}, label %{failed}, label %{on}")
         self.begin(failed)
-        self._run_graph(self._group(value), inputs, [self.at(self.failure)])
+        self._run_graph(self._group(value), inputs, [self.at(0)])
         outermost = self._outermost and self._outermost[1]
         self.checks.append(FlaggedCheck(check.call, outermost or check.outermost))
         self.write(f"ret i64 {-1 - len(self.checks)}")
