@@ -17,7 +17,7 @@ pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
 from xarr_numpy.compiled import kernel
-from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen import llvm_jit, templates
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.plans import native_step
 from xarr_numpy.processor import PROCESSOR, Processor
@@ -31,10 +31,10 @@ QUICKLY = "made by LLVM without optimisation"
 @pytest.fixture(autouse=True)
 def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processor, "min_quick_plan_lines", Processor.min_quick_lines)
-    caches: list[Any] = [engine.kernel, kernel._uses, native_step._compile]
+    caches: list[Any] = [engine.kernel, templates._uses, native_step._compile]
     for cache in caches:
         cache.cache_clear()
-    kernel._shared.clear()
+    kernel._modules.clear()
 
 
 def eliminate(a: Any) -> Any:

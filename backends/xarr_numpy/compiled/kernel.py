@@ -165,7 +165,8 @@ class CompiledKernel:
             else:
                 self._final_text = text
         code = _compile(text, self._names, is_quick)
-        draft.uses.held[is_quick] = code
+        if not is_quick:  # of which the optimised code takes over
+            draft.uses.held = code
         return text, code
 
     def optimise(self) -> None:

@@ -36,7 +36,7 @@ class Uses:
 
     def __init__(self) -> None:
         self.count = 0
-        self.held: dict[bool, object] = {}
+        self.held: object = None
 
 
 def uses_of(template: str) -> Uses:
