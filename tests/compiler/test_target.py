@@ -143,15 +143,19 @@ OTHERS = {
     },
     "compiler/while_loops/row_exchanges.py": {"_MOST_ROWS": "updates that one is written as"},
     "compiled/codegen/integer_division.py": {"_FEW_BITS": "what float64 holds"},
-    "compiled/codegen/lane_lines.py": {"_DEEPEST": "how much of a program is looked through"},
-    "compiled/codegen/lane_tests.py": {"_MAX_OFFSET": "what int64 counts"},
+    "compiled/codegen/lane_lines.py": {
+        "_DEEPEST": "how much of a program is looked through",
+        "_MAX_OFFSET": "what int64 counts",
+    },
+    "compiled/codegen/instructions.py": {"_MOST_LITERAL": "what is no size worth sharing code for"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
+    "compiled/codegen/templates.py": {"_KEPT": "templates that are counted"},
     "compiled/codegen/llvm_jit.py": dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
     "compiled/segments.py": {"_UNROLLED": "elements that xarr adds in this order on any machine"},
     "compiled/threads/costs.py": dict.fromkeys(
         ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"
     ),
-    "compiled/kernel.py": {"_KEPT": "modules that are kept"},
+    "compiled/kernel.py": {"_KEPT": "functions that are kept"},
     "compiled/loops/loop_kernel.py": {
         **dict.fromkeys(("SHORT_SECONDS", "LONG_SECONDS"), "how long people wait for Ctrl-C"),
         "MOST_STEPS": "what int64 counts",

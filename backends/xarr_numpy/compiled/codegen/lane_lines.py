@@ -2,18 +2,23 @@
 
 Where no lane of a register is clamped, its elements lie side by side, and one load reads them all.  Whether that is so
 is asked of the first and the last lane, register by register.
+
+Comparisons of lanes with one number for all, `i + 2 < 513`, are those of integers that fill one register, not several:
+they have as few bits as lanes allow, and the other side is cut off at the first and the last lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from typing import Final, NamedTuple
 
-from xarr.compiler.loop_ir.scalars import INT64, MIRRORED, Value, constant_of
+from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, MIRRORED, Value, constant_of
 from xarr_numpy.compiled.codegen.instructions import intrinsic_suffix
 
 #: Clamps and sums that are looked through.
 _DEEPEST: Final = 16
+#: Greatest distance from an index that is looked for: sums of indices and it are never near the ends of int64.
+_MAX_OFFSET: Final = 2**48
 
 
 class LaneLine(NamedTuple):
@@ -127,3 +132,38 @@ done:
         f"declare {kind} @{gather}(<{width} x ptr>, i32, {lanes}, {kind})",
     }
     return name, text, declarations
+
+
+class LaneTest(NamedTuple):
+    """`lane + offset` compared with `bound`."""
+
+    op: str
+    lane: Value
+    offset: int
+    bound: Value
+
+
+def lane_test(value: Value, lanes: Collection[Value]) -> LaneTest | None:
+    """The comparison of an index among `lanes` that a value is; its bound may be anything.  None for others."""
+    if value.op not in COMPARISONS or value.operands[0].dtype != INT64:
+        return None
+    for op, (x, y) in ((value.op, value.operands), (MIRRORED[value.op], value.operands[::-1])):
+        index, offset = _index_and_offset(x)
+        if index in lanes:
+            return LaneTest(op, index, offset, y)
+    return None
+
+
+def _index_and_offset(value: Value) -> tuple[Value, int]:
+    """A value without the constants that are added to it, and their sum, where that is small."""
+    offset, inner = 0, value
+    while inner.op == "add" and any(each.op == "constant" for each in inner.operands):
+        x, y = inner.operands
+        x, y = (y, x) if x.op == "constant" else (x, y)
+        offset, inner = offset + int(constant_of(y)), x
+    return (inner, offset) if abs(offset) < _MAX_OFFSET else (value, 0)
+
+
+def integer_bits(width: int) -> int:
+    """Bits of integers that count so many lanes, and one less than none, and fill no more than a register."""
+    return 8 if width < 127 else 16

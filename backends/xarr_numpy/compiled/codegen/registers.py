@@ -19,8 +19,14 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
-from xarr_numpy.compiled.codegen.lane_lines import LaneLine, lane_line, load_of_line
-from xarr_numpy.compiled.codegen.lane_tests import LaneTest, integer_bits, lane_test
+from xarr_numpy.compiled.codegen.lane_lines import (
+    LaneLine,
+    LaneTest,
+    integer_bits,
+    lane_line,
+    lane_test,
+    load_of_line,
+)
 from xarr_numpy.processor import PROCESSOR
 
 #: Lanes of a register, at most: as many as bits of a number that says which of them are wanted.

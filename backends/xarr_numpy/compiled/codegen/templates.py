@@ -1,9 +1,8 @@
 """Functions with placeholders for numbers of iterations, offsets and strides.
 
 Kernels, and programs of kernels, that differ in such numbers alone have one text, and may share machine code that
-reads them from an array: loops over what is left of a matrix, whose shapes change from step to step, are compiled
-once, and so is a function that is called with ever new shapes.  The numbers decide which element is read and never
-what is computed of it, so the bits are those of code with constants.
+reads them from an array, as where shapes change from step to step or from call to call.  The numbers decide which
+element is read and never what is computed of it, so the bits are those of code with constants.
 
 * `%n3` - number 3,
 * `%s3` - that number in all lanes of a vector,

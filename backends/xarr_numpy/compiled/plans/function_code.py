@@ -123,7 +123,7 @@ class FunctionCode:
         self.helpers: dict[str, str] = {"": HELPERS}
         #: What placeholders (`templates`) stand for: offsets, bytes, numbers of iterations.
         self.numbers: list[int] = []
-        #: Slots of tables of kernels, in which the address of their numbers lies where they are read from an array.
+        #: Slots of tables of kernels for the address of these, where they are read from an array.
         self._number_slots: list[tuple[str, int]] = []
         self._slots = 0
         self.entry: list[str] = []
@@ -160,9 +160,8 @@ class FunctionCode:
         self.parts: list[Kernel | NativeLoop] = []
 
     def module_of(self, head: list[str], may_share: bool) -> tuple[str, list[int]]:
-        """The text of the module, whose function begins with these lines, and the numbers that it reads from an array.
-
-        These are none, unless it `may_share` its machine code with programs that are alike, and there are enough.
+        """The text of the module, whose function begins with these lines, and the numbers that it reads from an array:
+        none, unless it `may_share` its machine code with programs that are alike, and there are enough.
         """
         helpers = "".join(self.helpers.values())
         steps = self._template([*head, *self.entry])

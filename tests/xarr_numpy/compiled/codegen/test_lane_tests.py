@@ -14,7 +14,7 @@ import xarr
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Runs, Store, index_value, load
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Values
 from xarr_numpy.compiled.codegen import emitter
-from xarr_numpy.compiled.codegen.lane_tests import LaneTest, lane_test
+from xarr_numpy.compiled.codegen.lane_lines import LaneTest, lane_test
 
 Array = np.ndarray[Any, Any]
 COMPARISONS = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
