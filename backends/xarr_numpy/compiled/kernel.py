@@ -56,12 +56,12 @@ def expect_kernels(programs: Iterable[Kernel]) -> None:
             uses.count = max(uses.count, count)
 
 
-#: The machine code of kernels, as long as one of them is there: by the text of its module, and how it was made.
+#: The machine code of kernels that are there, by the text of its module, and how it was made.
 _modules: Final[WeakValueDictionary[tuple[str, bool], llvm_jit.Code]] = WeakValueDictionary()
 
 
 def _compile(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
-    """The machine code of a module, which other kernels may have: the number of rows is no part of many texts."""
+    """The machine code of a module, which kernels with other numbers of rows may have."""
     code = _modules.get((text, is_quick))
     if code is None:
         code = _modules[text, is_quick] = llvm_jit.compile_module(text, names, is_quick=is_quick)

@@ -124,9 +124,9 @@ def _literal(raw: bytes, dtype: DType) -> str:
 
 
 def _count_of(value: Value) -> int | None:
-    """The bits in 64 of a constant that may count elements, and then differs from shape to shape; None of others.
+    """The integer, or the bits of the float64, of a constant that may count elements; None of others.
 
-    Of a float those of the float64.  Small numbers, and powers of two by which floats are divided, are no counts.
+    Powers of two are none of floats, which are divided by them in less time.
     """
     if value.dtype == INT64:
         number = int(constant_of(value))

@@ -3,8 +3,8 @@
 Where no lane of a register is clamped, its elements lie side by side, and one load reads them all.  Whether that is so
 is asked of the first and the last lane, register by register.
 
-Comparisons of lanes with one number for all, `i + 2 < 513`, are those of integers that fill one register, not several:
-they have as few bits as lanes allow, and the other side is cut off at the first and the last lane.
+Comparisons of lanes with one number, `i + 2 < 513`, are of integers that fill one register: they have as few bits as
+lanes allow, and the number is cut off at the first and the last lane.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ class _PlanWriter(FunctionCode):
         return self._module(range(len(arguments)), own, frozenset())
 
     def _begin(self, arena: int) -> int:
-        """Name the last addresses of the table; where the arena of the plan begins in that of all."""
+        """Name the last addresses of the table; where the arena of the plan begins."""
         for name in ("%arena", "%statics"):
             self.slot()
             self.name_last(name)
