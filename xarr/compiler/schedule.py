@@ -30,6 +30,7 @@ class Kind(Enum):
     SELECT_AND_SCATTER = "a scatter to what windows choose"
     CONVOLUTION = "a convolution"
     PRODUCT = "products of matrices"
+    SYSTEMS = "many systems of equations"
 
 
 #: Loop programs that are kept.
@@ -46,6 +47,7 @@ _KINDS: Final[dict[type[Op], Kind]] = {
     ops.ReduceWindow: Kind.WINDOWS,
     ops.Scatter: Kind.SCATTER,
     ops.SelectAndScatter: Kind.SELECT_AND_SCATTER,
+    ops.Solve: Kind.SYSTEMS,
 }
 
 

@@ -124,6 +124,9 @@ class Target:
     #: them side by side pays.
     max_short_reduction: int = 16
     min_results_side_by_side: int = 64
+    #: Operations of a group, as they cost, that are written out for each index of reduced dimensions which fill no
+    #: register: they bound the time to compile it.
+    max_written_out_operations: int = 2**9
     #: Elements of a row before which a costly operation pays that all of them share, and that has no lanes there.
     max_uniform_row: int = 64
     #: Elements of a row that is gone through several times whose inner results can be kept meanwhile.
@@ -194,6 +197,10 @@ class Target:
     #: Matrices from which threads share products of small ones, and rows that share what is read of the right one.
     min_matrices: int = 4
     min_matrix_rows: int = 4
+    #: Systems of equations from which lanes solve them, and operations of one, about, up to which its entries stay in
+    #: registers.
+    min_systems: int = 8
+    max_lane_system_work: int = 2**9
     #: Terms of products that need not be stored when they are reduced, rows and columns and elements of the product
     #: from which that pays, and how many of them a reduction combines.
     max_inner_terms: int = 64

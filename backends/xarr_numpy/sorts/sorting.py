@@ -21,13 +21,15 @@ from xarr_numpy import engine
 from xarr_numpy.functions.floating_point import comparison_order, total_order
 from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.sorts import parallel_sort
-from xarr_numpy.sorts.stable_order import stable_order, take_in_order
+from xarr_numpy.sorts.stable_order import as_rows, axis_last, stable_order, take_in_order
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
+#: Elements up to which NumPy's stable sort takes less time than to get ready for a faster one.
+_FEW: Final = 2**10
 #: (arrays, axis) -> sorted arrays.
 Sorter = Callable[[Arrays, int], Arrays]
 
@@ -39,8 +41,14 @@ def sort_keys(arrays: Arrays, axis: int, keys: int) -> Arrays:
     """Ascending by the first `keys` arrays, stable: -0 = +0, NaN last, complex numbers by their parts."""
     if len(arrays) == 1 and arrays[0].dtype not in COMPLEX:
         return (_sort_one(arrays[0], axis),)
-    columns = [_with_nan_last(part) for x in arrays[:keys] for part in _parts(x)]
-    return take_in_order(arrays, stable_order([np.moveaxis(each, axis, -1) for each in columns]), axis)
+    first = arrays[0]
+    if keys == 1 and first.size <= _FEW and first.dtype.isbuiltin == 1 and first.dtype not in COMPLEX:
+        rows = axis_last(first, axis)
+        order = as_rows(rows).argsort(axis=-1, kind="stable").reshape(rows.shape)
+    else:
+        columns = [_with_nan_last(part) for x in arrays[:keys] for part in _parts(x)]
+        order = stable_order([axis_last(each, axis) for each in columns])
+    return take_in_order(arrays, order, axis)
 
 
 def _parts(x: Array) -> tuple[Array, ...]:

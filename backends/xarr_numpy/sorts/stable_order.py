@@ -76,5 +76,12 @@ def take_along_rows(x: Array, order: Array) -> Array:
     return result.reshape(order.shape)
 
 
+def axis_last(x: Array, axis: int) -> Array:
+    """A view in which a dimension is the last one."""
+    return x if axis == x.ndim - 1 else np.moveaxis(x, axis, -1)
+
+
 def take_in_order(arrays: Arrays, order: Array, axis: int) -> Arrays:
-    return tuple(np.moveaxis(take_along_rows(np.moveaxis(x, axis, -1), order), -1, axis) for x in arrays)
+    if axis == order.ndim - 1:
+        return tuple([take_along_rows(x, order) for x in arrays])
+    return tuple([np.moveaxis(take_along_rows(np.moveaxis(x, axis, -1), order), -1, axis) for x in arrays])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xarr.ir.op import FREE, INSTRUCTION, Op, operation
-from xarr.ir.ops.control import Call, While
+from xarr.ir.ops.control import Call, GetTupleElement, While
 from xarr.ir.ops.custom_calls import CustomCall
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import Ints, TensorType, Type
@@ -36,7 +36,11 @@ class Fusion(Call):
 
     @property
     def called(self) -> str:
-        return " and ".join(dict.fromkeys(node.op.called for node in self.computation.results))
+        results = [
+            node.operands[0] if isinstance(node.op, GetTupleElement) else node
+            for node in self.computation.results
+        ]
+        return " and ".join(dict.fromkeys(node.op.called for node in results))
 
     def remark(self, node: Node) -> str | None:
         return None if self.describe is None else f"fusion: {self.describe(self)}"

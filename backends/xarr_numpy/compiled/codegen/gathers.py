@@ -1,4 +1,4 @@
-"""Loads of lanes that lie anywhere: gathers, of complex numbers part by part or both parts at once."""
+"""Loads and stores of lanes that lie anywhere, of complex numbers part by part or both parts at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xarr_numpy.compiled.codegen.instructions import (
 
 
 class Gathers(CodeLines):
-    """The lines of a function, with loads of lanes by their addresses; `width` lanes fill a register."""
+    """The lines of a function, with loads and stores of lanes by addresses; `width` lanes fill a register."""
 
     width: int
 
@@ -73,6 +73,26 @@ class Gathers(CodeLines):
                 f"{kind} zeroinitializer",
             ],
         )
+
+    def scatter_lanes(self, dtype: DType, register: str, addresses: str, mask: str | None) -> None:
+        """Store lanes each at an address of its own."""
+        width, part, pointers = self.width, real_part_of(dtype), f"<{self.width} x ptr>"
+        kind, lanes, count = memory_type(part, width), f"<{width} x i1>", numbers_of(dtype)
+        name = f"llvm.masked.scatter.{intrinsic_suffix(kind)}.v{width}p0"
+        self.declarations.add(f"declare void @{name}({kind}, {pointers}, i32, {lanes})")
+        for number in range(count):
+            numbers, at = register, addresses
+            if count > 1:
+                whole = memory_type(dtype, width)
+                chosen = ", ".join([f"i32 {lane * count + number}" for lane in range(width)])
+                numbers = self.block.line(
+                    f"shufflevector {whole} {register}, {whole} poison, <{width} x i32> <{chosen}>"
+                )
+                at = self.block.line(
+                    f"getelementptr {memory_type(part)}, {pointers} {addresses}, i64 {number}"
+                )
+            arguments = f"{kind} {numbers}, {pointers} {at}, i32 {alignment(dtype)}"
+            self.write(f"call void @{name}({arguments}, {lanes} {mask or 'splat (i1 true)'})")
 
     def reverse_lanes(self, kind: str, register: str, size: int = 1) -> str:
         """The lanes from the last to the first, each of so many numbers."""

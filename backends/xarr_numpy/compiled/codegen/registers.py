@@ -560,12 +560,15 @@ class Registers(Gathers):
         self.compute([store.value, *self._vector_roots(value for value, _ in store.offset.terms)])
         address, stride = self._address(buffer, store.offset)
         vector = stride in (-1, 1)
-        width = self.width if vector else 1
+        width = self.width if vector or stride is None else 1
         register = block.operand(store.value, width)
         kind = memory_type(buffer.dtype, width)
         if buffer.dtype == BOOL:
             register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
         align = alignment(buffer.dtype)
+        if stride is None:
+            self.scatter_lanes(buffer.dtype, register, address, self.mask)
+            return
         assert vector or (stride == 0 and not block.varies(store.value)), "outputs are written in order"
         mask = self.mask
         if stride == -1:

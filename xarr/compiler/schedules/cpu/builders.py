@@ -15,6 +15,7 @@ from xarr.compiler.schedules.cpu import (
     select_and_scatter,
     windows,
 )
+from xarr.compiler.schedules.serial import systems
 
 BUILDERS: Final[Mapping[Kind, Builder]] = {
     Kind.NEST: group_loops.build,
@@ -25,6 +26,7 @@ BUILDERS: Final[Mapping[Kind, Builder]] = {
     Kind.SELECT_AND_SCATTER: select_and_scatter.build,
     Kind.CONVOLUTION: convolutions.build,
     Kind.PRODUCT: products.build,
+    Kind.SYSTEMS: systems.build,
 }
 
 #: By what is beyond a builder, and by what NumPy or a BLAS does faster.
@@ -34,4 +36,5 @@ LIMITS: Final[Mapping[Kind, Limit]] = {
     Kind.SELECT_AND_SCATTER: select_and_scatter.takes,
     Kind.CONVOLUTION: convolutions.takes,
     Kind.PRODUCT: products.takes,
+    Kind.SYSTEMS: systems.takes,
 }

@@ -19,6 +19,7 @@ are copied first (xarr.compiler.schedules.cpu.packing).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 
 from xarr.compiler.functions import register_dtype
@@ -206,14 +207,36 @@ class _Whole(Loops):
     def _has_panels(self, last: Run) -> bool:
         nest = self.nest
         loops = nest.inner_reductions and (nest.reductions or nest.has_inner_loops)
-        return bool(loops) and nest.has_lanes(last) and last.extent >= 2 * self.target.panel_elements
+        is_long = last.extent >= 2 * self.target.panel_elements
+        return bool(loops) and nest.has_lanes(last) and is_long and not nest.is_written_out
 
     def _stages(self, around: Loop) -> None:
         nest = self.nest
         last = max(nest.stage_of.values())
+        put_stage = self._written_out_stage if nest.is_written_out else self._stage
         for stage in range(1, last + 1):
-            self._stage(around, stage, [r for r in nest.reductions if nest.stage_of[r] == stage])
-        self._stage(around, last + 1, [])
+            put_stage(around, stage, [r for r in nest.reductions if nest.stage_of[r] == stage])
+        put_stage(around, last + 1, [])
+
+    def _written_out_stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
+        """A stage without loops: each index of the reduced dimensions one after the other."""
+        nest, elements = self.nest, self.elements(around)
+        totals: dict[Node, tuple[Value, ...]] = {}
+        for node in reductions:
+            how = nest.combinations[node]
+            if how.in_order:
+                totals[node] = how.starts(self.values, self._initial(elements, how))
+        for position in product(*[range(run.extent) for run in nest.reduced_runs]):
+            for run, at in zip(nest.reduced_runs, position, strict=True):
+                self.stand_at(run, Affine((), at))
+            self.put(around, self.inner_outputs(stage))
+            for node in reductions:
+                how = nest.combinations[node]
+                terms = [self.at(elements, array) for array in how.arrays]
+                totals[node] = how.next(totals[node], terms) if node in totals else how.terms(terms)
+        for node in reductions:
+            self.finish(elements, node, totals[node])
+        self.put(around, self.outer_outputs(stage))
 
     def _stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
         """Loops over the reduced dimensions for these reductions and the outputs that can be had by now."""

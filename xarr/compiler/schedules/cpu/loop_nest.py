@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Literal
 
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.accesses import own_index
 from xarr.compiler.fusion.iteration_space import IterationSpace, Run, inside_count, inside_sizes
 from xarr.compiler.fusion.partial_updates import shift_index, stored_part
@@ -96,7 +97,28 @@ class Nest(IterationSpace):
     # --- which loop runs in lanes ---------------------------------------------------------------------------
 
     @cached_property
+    def is_written_out(self) -> bool:
+        """Whether the reduced dimensions, which fill no register, are written out: lanes have results of their own.
+
+        All that is computed is then in registers from stage to stage.
+        """
+        terms = prod(run.extent for run in self.reduced_runs)
+        sizes = [
+            register_dtype(node.dtype).itemsize for node in (*self.graph.parameters, *self.graph.results)
+        ]
+        if not self.reductions or not self.kept_runs or not self.runs[-1].reduced or self.has_inner_loops:
+            return False
+        work = sum(node.op.cost for node in self.visible if self._is_array(node))
+        return (
+            terms * max(sizes) < self.target.register_bytes
+            and self.kept_runs[-1].extent >= self.target.min_results_side_by_side
+            and terms * work <= self.target.max_written_out_operations
+        )
+
+    @cached_property
     def lanes(self) -> Lanes:
+        if self.is_written_out:
+            return "kept"
         ends_reduced = bool(self.runs) and self.runs[-1].reduced
         wide = self.kept_runs[-1].extent if self.kept_runs else 1
         # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
@@ -189,14 +211,18 @@ class Loops:
         index = index_value(self.values, "i" + "_".join(map(str, run.axes)))
         lanes = self.nest.has_lanes(run) if vector is None else vector
         loop = Loop(index, run.extent if extent is None else extent, lanes_if(lanes))
-        for axis in run.axes:
-            self.index[axis] = Affine()
-        self.index[run.axes[-1]] = Affine(((index, 1),))
+        self.stand_at(run, Affine(((index, 1),)))
         if isinstance(loop.extent, int):
             self.nest.packing.extents[index] = loop.extent
             if lanes:
                 self.lane = Lane(index, loop.extent)
         return loop
+
+    def stand_at(self, run: Run, index: Affine) -> None:
+        """Let elements be those at an index of a run of axes."""
+        for axis in run.axes:
+            self.index[axis] = Affine()
+        self.index[run.axes[-1]] = index
 
     def elements(self, here: Loop) -> Elements:
         """Elements for the iterations of a loop, which inner reductions put their loops into."""

@@ -53,7 +53,9 @@ def computes(node: Node) -> bool:
     return builders.computes(node, RULES)
 
 
-BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
+BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(
+    [kind for kind in Kind if kind is not Kind.SYSTEMS], build
+)
 #: By `config.deterministic`.
 SCHEDULES: Final = {
     setting: Schedule(TARGET.replace(deterministic=int(setting)), BUILDERS) for setting in (True, False)

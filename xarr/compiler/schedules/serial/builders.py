@@ -38,7 +38,9 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     return program_of(fusion.computation)
 
 
-BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
+BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(
+    [kind for kind in Kind if kind is not Kind.SYSTEMS], build
+)
 
 #: There are no local buffers, and no long programs.
 TARGET: Final = Target().replace(max_group_members=40, max_serial_bytes=0, local_bytes=0)

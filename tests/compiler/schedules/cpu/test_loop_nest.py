@@ -1,0 +1,83 @@
+"""Reductions along rows that fill no register: the rows in lanes, their elements written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr.compiler.loop_ir.loops import Kernel, Runs
+from xarr.compiler.plan.program_plan import Launch
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("on_numpy", "fused")
+
+RNG = np.random.default_rng(2)
+
+
+def softmax(x: Any) -> Any:
+    weights = xarr.exp(x - x.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def centred(x: Any) -> Any:
+    rest = x - x.mean(axis=(-2, -1), keepdims=True)
+    return rest, rest.sum(axis=(-2, -1)), (rest * rest.conj()).sum(axis=(-2, -1))
+
+
+def ahead_of_others(x: Any) -> Any:
+    best = x.argmax(axis=-1)
+    return best, x - x.min(axis=-1, keepdims=True), (x == x.max(axis=-1, keepdims=True))
+
+
+CASES: tuple[tuple[Callable[[Any], Any], tuple[int, ...]], ...] = (
+    *((softmax, shape) for shape in ((64, 1), (100, 3), (5, 71, 7))),
+    *((centred, shape) for shape in ((67, 2, 3), (2, 130, 1, 5))),
+    (ahead_of_others, (129, 6)),
+)
+
+
+def kernels_of(function: Callable[[Any], Any], x: Any) -> list[Kernel]:
+    steps = xarr.jit(function).lower(x).stage("plan").steps
+    return [step.program for step in steps if isinstance(step, Launch) and step.program is not None]
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "dtype"),
+    [
+        *((function, shape, dtype) for function, shape in CASES for dtype in ("float32", "float64")),
+        *((softmax, (65, 3), "float16"), (ahead_of_others, (70, 5), "int32")),
+        (centred, (67, 2, 2), "complex128"),
+    ],
+)
+def test_as_operation_by_operation(
+    function: Callable[[Any], Any], shape: tuple[int, ...], dtype: str
+) -> None:
+    draws = RNG.normal(size=shape) * 3 + (1j * RNG.normal(size=shape) if dtype == "complex128" else 0)
+    x = xarr.asarray(draws.astype(dtype))
+    if dtype[:5] == "float" and function is ahead_of_others:
+        x = x.at[3, 2].set(np.nan).at[5, :2].set(-0.0).evaluate()
+    with xarr.config(fusion="off"):
+        wanted = [np.asarray(each) for each in xarr.tree.leaves(function(x))]
+    scale = np.abs(draws).max()
+    for donated in ((), (0,)):
+        got = xarr.tree.leaves(xarr.jit(function, donate_argnums=donated)(x * 1))
+        for one, other in zip(got, wanted, strict=True):
+            tolerance = 32 * float(np.finfo(other.dtype).eps) if other.dtype.kind in "fc" else 0
+            assert one.dtype == other.dtype
+            assert np.allclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+
+
+def test_rows_are_in_lanes() -> None:
+    for kernel in kernels_of(softmax, xarr.zeros((100, 3)) * 1.0):
+        (loop,) = kernel.phases
+        assert loop.extent == 100 and Runs.LANES in loop.runs and list(loop.walk()) == [loop]
+
+
+def test_long_rows_and_few_rows_keep_their_loops() -> None:
+    for shape in ((100, 8), (60, 3), (3,)):
+        for kernel in kernels_of(softmax, xarr.zeros(shape) * 1.0):
+            assert all(len(list(phase.walk())) > 1 for phase in kernel.phases)
