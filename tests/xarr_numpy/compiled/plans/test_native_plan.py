@@ -236,7 +236,7 @@ def test_a_long_sort_keeps_a_program_in_python() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("shape", [(4, 4, 1), (3, 2, 5, 5, 2), (1, 1, 3)])
+@pytest.mark.parametrize("shape", [(4, 4, 1), (2, 3, 5, 2), (1, 1, 3)])
 def test_small_systems_are_solved_by_lapack_to_the_bits_of_numpy(dtype: str, shape: tuple[int, ...]) -> None:
     def solve(a: Any, b: Any) -> Any:
         return xarr.linalg.solve(a, b)
