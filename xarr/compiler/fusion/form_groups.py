@@ -15,7 +15,7 @@ from xarr.compiler.passes.one_hot import one_hot_sums
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.schedule import Kind, Schedule, kind_around
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType, Type
 
@@ -100,6 +100,20 @@ def form_groups(
         return graph
     over.append(least[1])
     return least[1]
+
+
+def group_systems(graph: Graph, schedule: Schedule) -> Graph:
+    """`graph` with a group of each operation that solves many small systems of equations."""
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not isinstance(node.op, ops.Solve) or not schedule.takes(Kind.SYSTEMS, node):
+            return None
+        inner = [parameter(operand.type) for operand in node.operands]
+        solved = Node(node.op, tuple(inner))
+        results = [Node(ops.GetTupleElement(k), (solved,)) for k in range(2)]
+        return node.rebuilt(operands, ops.Fusion(Graph(inner, results), node.operands[1].shape[:-2]))
+
+    return rewritten(graph, rule) if ops.Solve in graph.op_classes else graph
 
 
 #: Ops that run other graphs, which have arrays of their own.

@@ -23,7 +23,7 @@ from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import FUNCTION
 from xarr.ir.types import TensorType
 
@@ -86,29 +86,13 @@ def _fuse(
     if not _may_pay(graph, min_work):
         return graph
     # It takes a while to load, and small programs do without.
-    from xarr.compiler.fusion.form_groups import form_groups
+    from xarr.compiler.fusion.form_groups import form_groups, group_systems
 
     machine = schedule()
     if min_work <= 1:
-        graph = _group_systems(repeat_positions(compare_short_rows(graph, machine.target)), machine)
+        graph = group_systems(repeat_positions(compare_short_rows(graph, machine.target)), machine)
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work, over)
     return share_groups(grouped, machine.target.min_alike_groups)
-
-
-def _group_systems(graph: Graph, schedule: Schedule) -> Graph:
-    """`graph` with a group of each operation that solves many small systems of equations."""
-
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not isinstance(node.op, ops.Solve) or not schedule.takes(Kind.SYSTEMS, node):
-            return None
-        inner = [parameter(operand.type) for operand in node.operands]
-        solved = Node(node.op, tuple(inner))
-        results = [Node(ops.GetTupleElement(k), (solved,)) for k in range(2)]
-        return node.rebuilt(operands, ops.Fusion(Graph(inner, results), node.operands[1].shape[:-2]))
-
-    from xarr.compiler.schedule import Kind
-
-    return rewritten(graph, rule) if ops.Solve in graph.op_classes else graph
 
 
 def _may_pay(graph: Graph, min_work: int) -> bool:

@@ -23,20 +23,20 @@ def softmax(x: Any) -> Any:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def centred(x: Any) -> Any:
+def subtract_mean(x: Any) -> Any:
     rest = x - x.mean(axis=(-2, -1), keepdims=True)
     return rest, rest.sum(axis=(-2, -1)), (rest * rest.conj()).sum(axis=(-2, -1))
 
 
-def ahead_of_others(x: Any) -> Any:
+def find_extremes(x: Any) -> Any:
     best = x.argmax(axis=-1)
     return best, x - x.min(axis=-1, keepdims=True), (x == x.max(axis=-1, keepdims=True))
 
 
 CASES: tuple[tuple[Callable[[Any], Any], tuple[int, ...]], ...] = (
     *((softmax, shape) for shape in ((64, 1), (100, 3), (5, 71, 7))),
-    *((centred, shape) for shape in ((67, 2, 3), (2, 130, 1, 5))),
-    (ahead_of_others, (129, 6)),
+    *((subtract_mean, shape) for shape in ((67, 2, 3), (2, 130, 1, 5))),
+    (find_extremes, (129, 6)),
 )
 
 
@@ -49,8 +49,8 @@ def kernels_of(function: Callable[[Any], Any], x: Any) -> list[Kernel]:
     ("function", "shape", "dtype"),
     [
         *((function, shape, dtype) for function, shape in CASES for dtype in ("float32", "float64")),
-        *((softmax, (65, 3), "float16"), (ahead_of_others, (70, 5), "int32")),
-        (centred, (67, 2, 2), "complex128"),
+        *((softmax, (65, 3), "float16"), (find_extremes, (70, 5), "int32")),
+        (subtract_mean, (67, 2, 2), "complex128"),
     ],
 )
 def test_as_operation_by_operation(
@@ -58,7 +58,7 @@ def test_as_operation_by_operation(
 ) -> None:
     draws = RNG.normal(size=shape) * 3 + (1j * RNG.normal(size=shape) if dtype == "complex128" else 0)
     x = xarr.asarray(draws.astype(dtype))
-    if dtype[:5] == "float" and function is ahead_of_others:
+    if dtype[:5] == "float" and function is find_extremes:
         x = x.at[3, 2].set(np.nan).at[5, :2].set(-0.0).evaluate()
     with xarr.config(fusion="off"):
         wanted = [np.asarray(each) for each in xarr.tree.leaves(function(x))]

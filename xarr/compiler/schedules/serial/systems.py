@@ -90,7 +90,7 @@ def _exchange_if(condition: Value, rows: list[list[Value]], k: int, i: int) -> N
 
 
 def _substitute(rows: list[list[Value]]) -> None:
-    """Put the solutions in the place of the right sides of triangular systems, from the last row up."""
+    """Write the solutions of triangular systems over their right sides, from the last row up."""
     count = len(rows)
     for i in reversed(range(count)):
         for j in range(count, len(rows[i])):
