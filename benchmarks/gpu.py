@@ -5,6 +5,7 @@
     python benchmarks/gpu.py --static                          # kernels, bytes, registers, occupancy: no GPU
     python benchmarks/gpu.py --static --page docs/gpu_benchmark.md
     python benchmarks/gpu.py --measured gpu.json --page docs/gpu_benchmark.md      # what --json has written
+    python benchmarks/gpu.py --quick --unknown-first docs/gpu_benchmark.md --json gpu.json
 
 The static table is what is printed where there is no GPU.  Registers need NVRTC (nvidia-cuda-nvrtc, here or in the
 directory that NVRTC_DIRECTORY names).
@@ -33,7 +34,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 import measure
 from gpu_rows import ROWS
 from gpu_rows.first_calls import PROGRAMS, first_calls
-from gpu_rows.pages import print_figures
+from gpu_rows.pages import merge, met_lines, print_figures
 from gpu_rows.peers import Peers, connect
 from gpu_rows.row import Row
 from gpu_rows.static import COLUMNS, StaticLine, cells, markdown, static_lines
@@ -123,12 +124,25 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="rounds of 0.2 s a line, and no torch.compile, which takes longer",
+        help="rounds of 0.2 s a line, and no torch.compile, which takes longer, unless --without says else",
+    )
+    parser.add_argument(
+        "--without",
+        type=lambda text: tuple([name for name in text.split(",") if name]),
+        help="contenders to leave out, such as torch.compile,lazy",
+    )
+    parser.add_argument(
+        "--unknown-first",
+        metavar="PAGE",
+        type=Path,
+        help="lines come first that have no time in this page, or miss what is wanted",
     )
     parser.add_argument("--commit", default="", help="the commit that is measured, where git cannot tell")
     parser.add_argument("--worker", metavar="ORDER", help=argparse.SUPPRESS)
     parser.add_argument("--page", type=Path, help="also write the static table into this page")
-    parser.add_argument("--measured", type=Path, help="write the figures of a file of --json into --page")
+    parser.add_argument(
+        "--measured", type=Path, nargs="+", help="write the figures of files of --json into --page"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
     if options.measured and not options.page:
@@ -225,14 +239,15 @@ def run_timed(rows: Sequence[Row], options: argparse.Namespace, peers: Peers | N
 
     peers: those of tests, which this process times itself.
     """
-    figures, pairs = Figures(options.json), in_order(rows, options.dtypes)
+    figures, pairs = Figures(options.json), chosen_pairs(rows, options)
     started = time.monotonic()
     has_first_calls = FIRST_CALLS in options.rows and not options.small
     kept = min(FIRST_CALLS_SECONDS, options.seconds / 8) if has_first_calls else 0.0
     budget = QUICK_BUDGET if options.quick else BUDGET
     if peers is None:
         of_line = options.line_seconds or (30.0 if options.quick else 120.0)
-        limits = Limits(options.seconds - kept, of_line, budget, WITHOUT if options.quick else ())
+        without = options.without if options.without is not None else WITHOUT if options.quick else ()
+        limits = Limits(options.seconds - kept, of_line, budget, without)
         command = command_of(repeated_options(options))
         lines = lines_by_workers(pairs, command, limits, figures.describe)
     else:
@@ -248,11 +263,22 @@ def run_timed(rows: Sequence[Row], options: argparse.Namespace, peers: Peers | N
     return min(figures.wrong, 1)
 
 
+def chosen_pairs(rows: Sequence[Row], options: argparse.Namespace) -> list[tuple[Row, str]]:
+    """The lines that are asked for, in their order."""
+    return in_order(rows, options.dtypes, known_lines(options.unknown_first) if options.unknown_first else ())
+
+
+def known_lines(page: Path) -> frozenset[tuple[str, str]]:
+    """The titles and dtypes of the lines that were measured, by a page, and miss nothing."""
+    return met_lines(page.read_text(encoding="utf-8").partition(MEASURED)[2].partition(START)[0])
+
+
 def repeated_options(options: argparse.Namespace) -> list[str]:
     """The options by which a process chooses the same lines."""
     options_of_lines = ["--rows", ",".join(options.rows), "--dtypes", ",".join(options.dtypes)]
     revision = ["--commit", options.commit or commit()]
-    return [*options_of_lines, *revision, *(["--small"] if options.small else [])]
+    order = ["--unknown-first", str(options.unknown_first)] if options.unknown_first else []
+    return [*options_of_lines, *revision, *order, *(["--small"] if options.small else [])]
 
 
 def run_worker(rows: Sequence[Row], options: argparse.Namespace) -> int:
@@ -260,7 +286,7 @@ def run_worker(rows: Sequence[Row], options: argparse.Namespace) -> int:
     end_with_parent()
     peers = connect()
     output, sys.stdout = sys.stdout, sys.stderr
-    pairs = in_order(rows, options.dtypes)
+    pairs = chosen_pairs(rows, options)
     with config(backend="cupy"):
         serve(
             options.worker,
@@ -293,7 +319,8 @@ def main(arguments: list[str] | None = None, peers: Peers | None = None, rows: S
     options = parse(arguments)
     rows = [row for row in rows if row.letter in options.rows]
     if options.measured:
-        write_measured(options.page, json.loads(options.measured.read_text(encoding="utf-8")))
+        files = [json.loads(each.read_text(encoding="utf-8")) for each in options.measured]
+        write_measured(options.page, merge(files))
         return 0
     if options.static:
         return run_static(rows, options)

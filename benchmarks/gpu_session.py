@@ -1,9 +1,10 @@
 """All that a short loan of a GPU can tell: what is installed, tests of the backend, speed, tests of the library.
 
-    python benchmarks/gpu_session.py FOLDER --seconds 480 --commit "$(git rev-parse --short HEAD)"
+    python benchmarks/gpu_session.py FOLDER --seconds 570 --commit "$(git rev-parse --short HEAD)"
 
-Each part is a process with a limit of its own, whose output lies in FOLDER as it comes, beside `gpu.json` with the rows
-that have been measured and `session.json` with what became of each part.  What is cut off leaves all up to there.
+Each part is a process with a limit of its own, whose output lies in FOLDER as it comes, beside `gpu.json` and
+`compiled.json` with the lines that have been measured and `session.json` with what became of each part.  What is cut
+off leaves all up to there.  Lines come first that docs/gpu_benchmark.md has no time of, or that miss what is wanted.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ ORACLE: Final = (("JAX_PLATFORMS", "cpu"),)
 #: Seconds that a process of tests has to end after the last test begins, and after which a test hangs.
 GRACE: Final = 20.0
 HANGS: Final = 60
+#: Rows that torch.compile takes part in: a program takes it some ten seconds.
+COMPILED: Final = "a,b"
 #: Lines of a part's output that are printed when it ends.
 SHOWN: Final = 12
 
@@ -70,17 +73,27 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         # What faults the device faults it for its own process; what hangs ends that, and the others go on.
         *("--cuda=gpu", "-p", "xdist", "-n", str(processes), "-o", f"faulthandler_timeout={HANGS}"),
     )
-    own, speed, library = 0.27, 0.5, 0.19
-    benchmark = (
-        *(str(CHECKOUT / "benchmarks" / "gpu.py"), "--quick", "--seconds", f"{speed * seconds - GRACE:.0f}"),
-        *("--json", str(folder / "gpu.json"), "--commit", commit),
-    )
+    own, speed, compiled, library = 0.24, 0.5, 0.1, 0.13
+
+    def benchmark(name: str, share: float, *options: str) -> tuple[str, ...]:
+        return (
+            *(str(CHECKOUT / "benchmarks" / "gpu.py"), "--quick", "--commit", commit, *options),
+            *(
+                "--seconds",
+                f"{max(1.0, share * seconds - GRACE):.0f}",
+                "--json",
+                str(folder / f"{name}.json"),
+            ),
+        )
+
+    page = str(CHECKOUT / "docs" / "gpu_benchmark.md")
+    by_compiler = ("--rows", COMPILED, "--dtypes", "float32", "--without", "cupy best,lazy,replay,jax")
 
     def report_options(name: str, share: float) -> tuple[str, str]:
         return f"--junitxml={folder / name}.xml", f"--seconds={max(1.0, share * seconds - GRACE):.0f}"
 
     return [
-        Part("doctor", ("-m", "xarr", "doctor"), 0.04),
+        Part("doctor", ("-m", "xarr", "doctor"), 0.03),
         Part(
             "tests",
             (
@@ -90,7 +103,8 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
             own,
             ORACLE,
         ),
-        Part("speed", benchmark, speed),
+        Part("speed", benchmark("gpu", speed, "--unknown-first", page), speed),
+        Part("torch.compile", benchmark("compiled", compiled, *by_compiler), compiled),
         Part(
             "tests of the library",
             (
@@ -158,7 +172,7 @@ def run_session(chosen: Sequence[Part], folder: Path, seconds: float) -> list[Ou
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where all output is written")
-    parser.add_argument("--seconds", type=float, default=480, help="what all parts may take together")
+    parser.add_argument("--seconds", type=float, default=570, help="what all parts may take together")
     parser.add_argument(
         "--commit", default="unknown", help="the commit of this checkout, where git cannot tell"
     )

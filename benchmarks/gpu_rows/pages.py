@@ -12,6 +12,7 @@ from gpu_rows.timing import TimedLine
 _CONTENDERS: Final = {
     "xarr": "xarr",
     "recorded": "lazy",
+    "replay": "replay",
     "CuPy": "cupy",
     "its best": "cupy best",
     "JAX": "jax",
@@ -19,6 +20,39 @@ _CONTENDERS: Final = {
     "compiled": "torch.compile",
 }
 _PEERS: Final = {"CuPy": "cupy", "JAX": "jax", "PyTorch": "torch"}
+
+
+#: What a page says of a line that misses something, or has no time.
+_MISSED: Final = "- "
+
+
+def met_lines(page: str) -> frozenset[tuple[str, str]]:
+    """The titles and dtypes of the lines of a page that have a time of xarr and miss nothing."""
+    table = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line[:3] == "| ("
+    ]
+    timed = {(cells[0], cells[1]) for cells in table if cells[2].replace(".", "").isdigit()}
+    missed = [line for line in page.splitlines() if line.startswith(f"{_MISSED}(")]
+    return frozenset(
+        [
+            each
+            for each in timed
+            if not any(line.startswith(f"{_MISSED}{', '.join(each)}:") for line in missed)
+        ]
+    )
+
+
+def merge(files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of several files: of a line in several those of the first, with contenders that only others have."""
+    merged = {**files[0], "lines": [dict(each) for each in files[0]["lines"]]}
+    by_line = {(each["row"], each["name"], each["dtype"]): each for each in merged["lines"]}
+    for each in [line for file in files[1:] for line in file["lines"]]:
+        known = by_line.setdefault((each["row"], each["name"], each["dtype"]), each)
+        if known is each:
+            merged["lines"].append(each)
+        elif known["seconds"]:
+            known["seconds"] = {**each["seconds"], **known["seconds"]}
+    return merged
 
 
 def print_figures(figures: Mapping[str, Any]) -> str:

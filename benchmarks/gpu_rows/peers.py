@@ -129,6 +129,8 @@ def makers(case: Case, peers: Peers) -> Iterator[tuple[str, Callable[[list[np.nd
         yield name, lambda arrays, spelling=spelling: _by_cupy(peers.arrays, spelling, arrays)
     yield "xarr", lambda arrays: _by_xarr(case, arrays)
     yield "lazy", lambda arrays: _by_recording(case, arrays)
+    if hasattr(peers.arrays, "cuda"):
+        yield "replay", lambda arrays: _by_replay(peers.arrays, case, arrays)
     if peers.jax is not None:
         yield "jax", lambda arrays: _by_jax(peers, case, arrays)
     if peers.torch is not None and case.by_torch is not None:
@@ -156,6 +158,27 @@ def _by_recording(case: Case, arrays: list[np.ndarray]) -> Call:
         return result
 
     return call
+
+
+def _by_replay(cupy: Any, case: Case, arrays: list[np.ndarray]) -> Call:
+    """Replays of a call as a CUDA graph, in which the host has no part: the time of the kernels alone."""
+    stream, pool = cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
+    # What the graph writes to is nobody else's as long as its pool is there.
+    with stream, cupy.cuda.using_allocator(pool.malloc):
+        call = _by_xarr(case, arrays)
+        xarr.block_until_ready(call())
+        stream.begin_capture()
+        try:
+            result = call()
+        finally:
+            graph = stream.end_capture()
+
+    def replay() -> Any:
+        assert pool is not None
+        graph.launch(stream)
+        return result
+
+    return replay
 
 
 def _by_jax(peers: Peers, case: Case, arrays: list[np.ndarray]) -> Call:

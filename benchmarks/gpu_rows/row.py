@@ -93,6 +93,11 @@ class Row:
     iterations: int = 0
     unequal: float = 0
 
+    @property
+    def title(self) -> str:
+        """The name with its letter, as tables have it."""
+        return f"({self.letter}) {self.name}"
+
 
 def fuse(cp: Any, function: Function) -> Function:
     """`cupy.fuse` of an element-wise function; NumPy has no such thing."""

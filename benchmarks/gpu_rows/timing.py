@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -84,10 +84,20 @@ class TimedLine:
         return any(each and "memory" not in each and "TooLarge" not in each for each in reasons)
 
 
-def in_order(rows: Iterable[Row], dtypes: Sequence[str]) -> list[tuple[Row, str]]:
-    """Rows and dtypes, the most important first: the first dtype of all rows before the second of any."""
+def in_order(
+    rows: Iterable[Row], dtypes: Sequence[str], met: Collection[tuple[str, str]] = ()
+) -> list[tuple[Row, str]]:
+    """Rows and dtypes, the most important first: the first dtype of all rows before the second of any.
+
+    met: titles and dtypes of lines that come last, since what is wanted of them is known to be met.
+    """
     pairs = [(row, dtype) for row in rows for dtype in row.dtypes if not dtypes or dtype in dtypes]
-    return sorted(pairs, key=lambda pair: (pair[0].dtypes.index(pair[1]), IMPORTANCE.index(pair[0].letter)))
+
+    def key(pair: tuple[Row, str]) -> tuple[bool, int, int]:
+        row, dtype = pair
+        return (row.title, dtype) in met, row.dtypes.index(dtype), IMPORTANCE.index(row.letter)
+
+    return sorted(pairs, key=key)
 
 
 def timed_lines(

@@ -241,6 +241,24 @@ def test_the_important_come_first(modules: Any) -> None:
     assert dtypes == sorted(dtypes)
 
 
+def test_replays_of_a_call_give_its_result(modules: Any, host: Any) -> None:
+    row, peers = modules("gpu_rows.row"), modules("gpu_rows.peers")
+    case = row.Case(lambda xp, lax: lambda x, y: xp.sqrt(x * x) + y, (row.Input((100,), "float32"),) * 2)
+    every = row.Row("a", "a test", lambda dtype: case, (), ())
+    contenders = peers.Peers(importlib.import_module("cupy"), without=("torch.compile",))
+    prepared = peers.prepare(case, every, "float32", contenders)
+    assert not prepared.reasons and {"xarr", "replay"} <= prepared.calls.keys()
+    launches, replays = host.launches, host.replays
+    result = prepared.calls["replay"]()
+    assert (host.launches - launches, host.replays - replays) == (1, 1)
+    x, y = row.arrays_of(case.inputs)
+    np.testing.assert_allclose(np.asarray(result), abs(x) + y, rtol=1e-6)
+    # A product, which CuPy does not capture, costs the line its replay alone.
+    refused = row.Case(lambda xp, lax: lambda x: x @ x, (row.Input((8, 8), "float32"),))
+    reasons = peers.prepare(refused, every, "float32", contenders).reasons
+    assert [*reasons] in ([], ["replay"])
+
+
 @pytest.mark.thorough
 def test_first_calls_are_timed_in_new_processes(modules: Any) -> None:
     cold, warm = modules("gpu_rows.first_calls").first_calls(["xarr"], backend="numpy")["xarr"]
@@ -264,13 +282,50 @@ def test_measured_figures_stand_in_the_page_above_the_static_table(modules: Any,
     assert text.startswith(f"above\n{gpu.MEASURED}\n\na GPU\n\npackages\n\nrates\n\n| row |")
     assert text.endswith(f"\n{gpu.START}\nstatic\n")
     assert "\nold\n" not in text and "more\n" not in text
-    assert "| (a) chain | float32 | 0.5 | 0.7 | 2 | 1 | 0.4 | – | – | 0.50 | 1.25 | – | 50% |" in text
+    assert "| (a) chain | float32 | 0.5 | 0.7 | – | 2 | 1 | 0.4 | – | – | 0.50 | 1.25 | – | 50% |" in text
     assert "xarr takes 0.50 of CuPy's time in 1 lines, 1.25 of JAX's time in 1 lines." in text
     assert "xarr 0.50 and 0.25; jax more than 1 s" in text
     assert "- (a) chain, float32: ≥ 85% of the bandwidth: MISSED; ≤ 1.2 × jax: MISSED." in text
     assert "- (b) softmax, bfloat16: xarr: WRONG." in text
     with pytest.raises(SystemExit):
         gpu.main(["--measured", str(tmp_path / "gpu.json")])
+
+
+def test_lines_that_meet_what_is_wanted_come_last(modules: Any, tmp_path: Path) -> None:
+    gpu, row = modules("gpu"), modules("gpu_rows.row")
+
+    def line(name: str, seconds: float) -> dict[str, Any]:
+        times = {"xarr": seconds, "cupy": 1.0} if seconds else {}
+        return {"row": "a", "name": name, "dtype": "float32", "seconds": times}
+
+    figures = {"device": [], "lines": [line("slow", 2.0), line("fast", 0.5), line("slower", 0.0)]}
+    page = tmp_path / "page.md"
+    measured = f"| (a) new | float32 | 1 |\n{gpu.MEASURED}\n{gpu.print_figures(figures)}"
+    page.write_text(f"{measured}{gpu.START}\n| (a) slow | float32 | 1 |", encoding="utf-8")
+    rows = [row.Row("a", name, None, (), ()) for name in ("fast", "slow", "slower", "new")]
+    options = gpu.parse(["--unknown-first", str(page)])
+    titles = [f"{each.name} {dtype}" for each, dtype in gpu.chosen_pairs(rows, options)]
+    assert titles[-1] == "fast float32" and titles[0] == "slow float32" and len(titles) == 8
+    assert gpu.repeated_options(options)[-2:] == ["--unknown-first", str(page)]
+
+
+def test_figures_of_several_files_are_lines_with_all_contenders(modules: Any) -> None:
+    merge = modules("gpu_rows.pages").merge
+
+    def file(device: str, *lines: tuple[str, dict[str, float]]) -> dict[str, Any]:
+        rows = [{"row": "a", "name": name, "dtype": "f", "seconds": seconds} for name, seconds in lines]
+        return {"device": [device], "lines": rows}
+
+    first = file("one", ("x", {"xarr": 1.0, "jax": 2.0}), ("failed", {}))
+    second = file("two", ("x", {"xarr": 1.5, "torch.compile": 3.0}), ("failed", {"cupy": 1.0}), ("y", {}))
+    merged = merge([first, second])
+    assert merged["device"] == ["one"]
+    assert [(each["name"], each["seconds"]) for each in merged["lines"]] == [
+        ("x", {"xarr": 1.0, "jax": 2.0, "torch.compile": 3.0}),
+        ("failed", {}),
+        ("y", {}),
+    ]
+    assert first["lines"][0]["seconds"] == {"xarr": 1.0, "jax": 2.0}
 
 
 def test_contenders_are_timed_by_calls_in_a_row_behind_others(

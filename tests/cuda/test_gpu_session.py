@@ -19,7 +19,10 @@ from tests.support.checkout import CHECKOUT
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
     yield importlib.import_module("gpu_session")
-    del sys.modules["gpu_session"]
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] in ("gpu_rows", "gpu", "gpu_session")
+    ]:
+        del sys.modules[name]
 
 
 def part(session: Any, name: str, text: str, share: float) -> Any:
@@ -58,12 +61,30 @@ def test_no_setting_of_xarr_and_no_plugin_of_others_reaches_a_part(
 
 
 def test_the_parts_are_there_and_fit(session: Any, tmp_path: Path) -> None:
-    chosen = session.parts(tmp_path, "abc", 8, 480)
-    assert [each.name for each in chosen] == ["doctor", "tests", "speed", "tests of the library"]
+    chosen = session.parts(tmp_path, "abc", 8, 570)
+    names = [each.name for each in chosen]
+    assert names == ["doctor", "tests", "speed", "torch.compile", "tests of the library"]
     assert sum(each.share for each in chosen) == pytest.approx(1)
     for each in chosen:
         for argument in each.arguments:
-            assert not argument.startswith("tests/") or (CHECKOUT / argument).exists()
+            is_path = argument.startswith(("tests/", str(CHECKOUT)))
+            assert not is_path or (CHECKOUT / argument).exists()
+
+
+def test_what_is_measured_begins_with_what_is_not_known(session: Any, tmp_path: Path) -> None:
+    gpu = importlib.import_module("gpu")
+    speed, compiled = [
+        gpu.parse([*each.arguments[1:]])
+        for each in session.parts(tmp_path, "abc", 1, 570)
+        if each.name in ("speed", "torch.compile")
+    ]
+    pairs = gpu.chosen_pairs(gpu.ROWS, speed)
+    met = gpu.known_lines(CHECKOUT / "docs" / "gpu_benchmark.md")
+    known = [(row.title, dtype) in met for row, dtype in pairs]
+    assert known == sorted(known) and sorted({*known}) == [False, True]
+    assert len(pairs) == sum(len(row.dtypes) for row in gpu.ROWS)
+    assert speed.json == tmp_path / "gpu.json" and compiled.json == tmp_path / "compiled.json"
+    assert speed.without is None and "torch.compile" not in compiled.without
 
 
 def test_tests_that_would_begin_too_late_are_skipped(session: Any, tmp_path: Path) -> None:
