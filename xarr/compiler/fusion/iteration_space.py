@@ -9,7 +9,7 @@ from math import prod
 
 from xarr.compiler.fusion.accesses import parts_of, rank
 from xarr.compiler.loop_ir.accumulators import combination
-from xarr.compiler.loop_ir.elements import buffer_of
+from xarr.compiler.loop_ir.elements import buffer_of, input_buffers
 from xarr.compiler.loop_ir.scalars import Values
 from xarr.ir import ops
 from xarr.ir.graph import Node, postorder
@@ -43,7 +43,7 @@ class IterationSpace:
             Run(tuple(axes), prod(fusion.domain[axis] for axis in axes), axes[0] in fusion.reduced)
             for axes in merged
         ]
-        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.inputs = input_buffers(self.graph, fusion.ranges)
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         every = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
         self.combinations = {node: combination(node) for node in every}

@@ -10,11 +10,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xarr.compiler.fusion.partial_updates import update_strided_parts
+from xarr.compiler.fusion.declared_ranges import declare_ranges
 from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
+from xarr.compiler.passes.proven_checks import drop_proven_checks
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.transposed_operands import multiply_in_order
@@ -43,13 +45,14 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
         graph = graph if inlined is graph else simplify(inlined)
         graph = update_strided_parts(graph) if target.has_strided_updates else graph
         graph = multiply_in_order(expand_complex_powers(graph))
-        graph = check_worst_indices(hoist_checks(share_conditions(graph, target.spare_bytes)), target)
+        graph = hoist_checks(share_conditions(drop_proven_checks(graph), target.spare_bytes))
+        graph = check_worst_indices(graph, target)
     # What a loop, a branch or a call runs may take more memory with groups, unless all does.
     over: list[Graph] = []
     fused = _with_inner(graph, min_work, target, schedule, over)
     if over and not _fits(fused, graph, target):
-        return _with_inner(graph, min_work, target, schedule, None)
-    return fused
+        fused = _with_inner(graph, min_work, target, schedule, None)
+    return declare_ranges(fused) if hot else fused
 
 
 def _fits(fused: Graph, graph: Graph, target: Target) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from math import prod
 from typing import Final, TypeAlias
 
@@ -34,6 +35,17 @@ _NOWHERE: Final = Affine()
 def buffer_of(name: str, node: Node, role: Role) -> Buffer:
     """Memory for all elements of a node."""
     return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
+
+
+def input_buffers(graph: Graph, ranges: Sequence[tuple[int, int] | None] = ()) -> tuple[Buffer, ...]:
+    """Memory for the parameters of a graph, whose elements lie in these ranges."""
+    rows = zip_longest(graph.parameters, ranges)
+    return tuple(
+        [
+            Buffer(f"in{k}", register_dtype(node.dtype), node.tensor_type.size, "in", range_)
+            for k, (node, range_) in enumerate(rows)
+        ]
+    )
 
 
 @lru_cache(4096)

@@ -1,6 +1,7 @@
 """The numbers that the integers of a loop program may be, as intervals.
 
-Indices are known numbers or intervals; of what is loaded nothing is known, and the ends of its interval are infinite.
+Indices are known numbers or intervals; of what is loaded that is known which its array declares, else nothing, and the
+ends of its interval are infinite.
 Arithmetic is that of intervals, of which nothing is known where a number may wrap around, and a `select` by a
 comparison of what it selects narrows it, so that clamped numbers are known to lie where they were brought.
 """
@@ -14,7 +15,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loop_ir.loops import Affine
+from xarr.compiler.loop_ir.loops import Access, Affine
 from xarr.compiler.loop_ir.scalars import BOOL, MIRRORED, DType, Value, constant_of
 
 #: The least and the greatest number.
@@ -63,6 +64,8 @@ class Ranges:
         return self.known[value]
 
     def _apply_rule(self, value: Value) -> Range:
+        if value.op == "load":
+            return _range_of_load(value)
         rule = _RULES.get(value.op)
         if rule is None or value.dtype.kind not in "iub":
             return _unknown(value.dtype)
@@ -115,6 +118,15 @@ def conjuncts(predicate: Value, truth: bool) -> Iterator[Literal]:
 def _constant(ranges: Ranges, value: Value) -> Range:
     number = int(constant_of(value))
     return number, number
+
+
+def _range_of_load(value: Value) -> Range:
+    """What is declared of the array; 0 is what a predicate leaves out."""
+    access: Access = value.attribute
+    if access.buffer.range is None:
+        return _unknown(value.dtype)
+    low, high = access.buffer.range
+    return (min(low, 0), max(high, 0)) if access.masked else (low, high)
 
 
 def _sum(x: Range, y: Range) -> Range:
@@ -209,10 +221,12 @@ def _compare(ranges: Ranges, value: Value) -> Range:
 
 
 def _range_of_and(ranges: Ranges, value: Value) -> Range:
-    if value.dtype != BOOL:
-        return _ANY
     (a, b), (c, d) = map(ranges.of, value.operands)
-    return min(a, c), min(b, d)
+    if value.dtype == BOOL:
+        return min(a, c), min(b, d)
+    # No bit is set that is not set in a number that is not negative.
+    bounds = [high for low, high in ((a, b), (c, d)) if low >= 0]
+    return (0, min(bounds)) if bounds else _ANY
 
 
 def _range_of_or(ranges: Ranges, value: Value) -> Range:

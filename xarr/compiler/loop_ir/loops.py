@@ -83,12 +83,14 @@ class Buffer:
 
     `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one iteration
     of the outermost loop, the latter to all threads of the block that runs it.
+    `range` is the least and the greatest integer that an input holds, if that is known.
     """
 
     name: str
     dtype: DType
     size: int
     role: Role
+    range: tuple[int, int] | None = None
 
     @property
     def memory(self) -> Memory:
@@ -466,7 +468,8 @@ class _LoopPrinter:
         self.names: dict[Value, str] = {}
         for kind in ("inputs", "outputs", "scratch", "locals"):
             for buffer in getattr(kernel, kind):
-                self.lines.append(f"{buffer.role} {buffer.name}: {buffer.dtype}[{buffer.size}]")
+                within = "" if buffer.range is None else f" of {buffer.range[0]} … {buffer.range[1]}"
+                self.lines.append(f"{buffer.role} {buffer.name}: {buffer.dtype}[{buffer.size}]{within}")
         for phase in kernel.phases:
             self.loop(phase, "")
 

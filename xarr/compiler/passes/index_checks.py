@@ -17,7 +17,7 @@ from xarr.compiler.passes.checks import checks_indices, counted_from_start, inde
 from xarr.compiler.target import Target
 from xarr.dtypes import info
 from xarr.ir import ops
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.types import TensorType
@@ -40,7 +40,7 @@ def check_worst_indices(graph: Graph, target: Target) -> Graph:
             return None
         checked[node] = one = _check_worst(node, operands[0])
         counted = counted_from_start(node, operands[0])
-        return counted if node in late else _wait(counted, one)
+        return counted if node in late else _wait(counted, one, index_bounds(node)[1])
 
     return rewritten(graph, rule)
 
@@ -111,12 +111,12 @@ def _check_worst(call: Node, indices: Node) -> Node:
     return call.rebuilt((worst,), one)
 
 
-def _wait(indices: Node, checked: Node) -> Node:
+def _wait(indices: Node, checked: Node, size: int) -> Node:
     """The indices, which are known only after the worst of them was checked."""
-    # No bit of the index that was checked is set in others, but they wait for it.
-    none = Node(ops.And(), (checked, constant(0, checked.dtype)))
-    spread = Node(ops.BroadcastInDim(indices.shape, ()), (none,))
-    return Node(ops.Or(), (indices, spread))
+    # No number is clamped, but all wait for the one that was checked, and lie in a range that is known.
+    first = Node(ops.And(), (checked, constant(0, checked.dtype)))
+    low = Node(ops.BroadcastInDim(indices.shape, ()), (first,))
+    return Node(ops.Clamp(), (low, indices, full(size - 1, indices.shape, indices.dtype)))
 
 
 def _extremes(indices: Node) -> tuple[Node, Node]:

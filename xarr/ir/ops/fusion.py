@@ -22,13 +22,15 @@ class Fusion(Call):
 
     Made by the fusing stage only.  The loops over the `reduced` dimensions of the domain are those of the
     reductions inside; values after a reduction have the domain's other dimensions.  `describe` says for
-    people what the loops cost.
+    people what the loops cost.  `ranges` has for operands the least and the greatest integer that they hold, if that
+    is known; none for any if it is empty.
     """
 
     runs_graphs = False
     domain: tuple[int, ...]
     reduced: tuple[int, ...] = ()
     describe: Callable[[Fusion], str] | None = None
+    ranges: tuple[tuple[int, int] | None, ...] = ()
 
     @property
     def title(self) -> str:

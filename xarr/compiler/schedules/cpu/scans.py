@@ -38,6 +38,7 @@ from xarr.compiler.loop_ir.elements import (
     Index,
     Source,
     buffer_of,
+    input_buffers,
     compute_scalars,
     constant_source,
     reader,
@@ -89,7 +90,7 @@ class _Scans:
         axes = {scan_axis(node) for node in self.scans}
         assert len(axes) == 1, "the totals of a group run along one axis"
         ((self.axis, self.reverse),) = (each for each in axes if each)
-        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.inputs = input_buffers(self.graph, fusion.ranges)
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.locals: list[Buffer] = []
         self.arguments: dict[Node, Source] = {

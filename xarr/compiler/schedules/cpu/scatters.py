@@ -40,6 +40,7 @@ from xarr.compiler.loop_ir.elements import (
     buffer_of,
     compute_scalars,
     constant_source,
+    input_buffers,
     reader,
     row_major,
 )
@@ -81,7 +82,7 @@ class _ScatterSchedule:
         self.op = self.node.op
         self.operand, self.indices, self.updates = self.node.operands
         self.windows = windows_of(self.node)
-        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.inputs = input_buffers(self.graph, fusion.ranges)
         results = enumerate(self.graph.results)
         self.outputs = {node: buffer_of(f"out{k}", node, "out") for k, node in results}
         self.out = self.outputs[self.node]

@@ -15,6 +15,7 @@ from xarr.compiler.loop_ir.elements import (
     Index,
     Source,
     buffer_of,
+    input_buffers,
     reader,
     row_major,
     strides,
@@ -44,7 +45,7 @@ class WindowLoops:
         self.target = target
         self.graph = fusion.computation
         self.values = Values()
-        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
+        self.inputs = input_buffers(self.graph, fusion.ranges)
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.sources: dict[Node, Source] = {
             node: reader(self.values, each, node)

@@ -35,7 +35,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group, whatever its kind."""
-    return program_of(fusion.computation)
+    return SerialLoops(fusion.computation, RULES, fusion.ranges).kernel()
 
 
 BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(

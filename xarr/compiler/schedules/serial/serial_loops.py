@@ -18,7 +18,7 @@ from math import prod
 from typing import TypeAlias
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, reader, row_major
+from xarr.compiler.loop_ir.elements import Elements, Index, Source, input_buffers, reader, row_major
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values
 from xarr.ir import ops
@@ -47,13 +47,15 @@ class Scratch:
 class SerialLoops:
     """The loop program of a graph, by rules for the operations that are not computed element by element."""
 
-    def __init__(self, graph: Graph, rules: Mapping[type[Op], Rule]) -> None:
+    def __init__(
+        self, graph: Graph, rules: Mapping[type[Op], Rule], ranges: Sequence[tuple[int, int] | None] = ()
+    ) -> None:
         self.graph = graph
         self.rules = rules
         self.values = Values()
         self.phases: list[Loop] = []
         self.scratch: list[Buffer] = []
-        self.inputs = [buffer_of(f"in{k}", node, "in") for k, node in enumerate(graph.parameters)]
+        self.inputs = list(input_buffers(graph, ranges))
         self.sources: dict[Node, Source] = {
             node: reader(self.values, buffer, node)
             for node, buffer in zip(graph.parameters, self.inputs, strict=True)

@@ -1,0 +1,68 @@
+"""Ranges of integers that groups read, declared where it decides which elements are read and written.
+
+The loops of a group test and clamp every index that they load, unless the range that is declared of the array says that
+it lies in bounds.  So nothing may be declared before the graph is what will run: a check that was taken out of a loop
+would have been the proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from xarr.compiler.passes.graph_ranges import GraphRanges
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, postorder, rewritten
+from xarr.ir.integer_ranges import Range, RangeOf, has_range, hull
+
+#: What reads or writes at indices.
+_INDEXED: Final = frozenset({ops.Gather, ops.Scatter, ops.DynamicSlice, ops.DynamicUpdateSlice})
+
+
+def declare_ranges(graph: Graph) -> Graph:
+    """`graph` with the ranges of what its groups read for indices; equal groups declare what holds for all of them."""
+    if _INDEXED.isdisjoint(graph.op_classes) or ops.Fusion not in graph.op_classes:
+        return graph
+    declared: dict[ops.Fusion, tuple[Range | None, ...]] = {}
+
+    def note(node: Node, range_of: RangeOf) -> None:
+        op = node.op
+        if type(op) is ops.Fusion and (numbers := _numbers(op)):
+            ranges = [range_of(each) if k in numbers else None for k, each in enumerate(node.operands)]
+            before = declared.get(op)
+            declared[op] = tuple(ranges if before is None else map(hull, before, ranges))
+
+    GraphRanges(note).go_through(graph)
+    new = {op: replace(op, ranges=ranges) for op, ranges in declared.items() if any(ranges)}
+    if not new:
+        return graph
+
+    def declare(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+            if type(node.op) is ops.Fusion:
+                return node.rebuilt(operands, new[node.op]) if node.op in new else None
+            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
+            return None if op is node.op else node.rebuilt(operands, op)
+
+        return rewritten(graph, rule)
+
+    return OncePerGraph(declare)(graph)
+
+
+def _indices(node: Node) -> tuple[Node, ...]:
+    """The operands that say where a node reads or writes."""
+    op, operands = node.op, node.operands
+    if isinstance(op, ops.Scatter):
+        return operands[len(operands) // 2 : len(operands) // 2 + 1]
+    if isinstance(op, ops.Gather | ops.DynamicSlice):
+        return operands[1:]
+    return operands[2:] if isinstance(op, ops.DynamicUpdateSlice) else ()
+
+
+@lru_cache(1024)
+def _numbers(fusion: ops.Fusion) -> frozenset[int]:
+    """The numbers of a group's parameters of which indices are computed."""
+    graph = fusion.computation
+    used = set(postorder([index for node in graph.nodes for index in _indices(node)]))
+    return frozenset(k for k, node in enumerate(graph.parameters) if node in used and has_range(node))
