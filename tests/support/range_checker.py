@@ -43,7 +43,7 @@ def broken_ranges(graph: Graph, *arguments: Any) -> list[str]:
     return broken
 
 
-def declared(graph: Graph) -> list[tuple[int, int]]:
+def declared_ranges(graph: Graph) -> list[tuple[int, int]]:
     """The ranges that the groups of a graph declare, those in loops too."""
     groups = [node.op for each in graph.walk() for node in each.nodes if isinstance(node.op, ops.Fusion)]
     return [range_ for op in groups for range_ in op.ranges if range_ is not None]

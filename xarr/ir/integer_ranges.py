@@ -15,7 +15,7 @@ import numpy as np
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.types import TensorType
@@ -144,6 +144,13 @@ def _shifted_right(x: Range, y: Range) -> Range | None:
     return (x[0] >> y[1], x[1] >> y[0]) if x[0] >= 0 and y[0] >= 0 else None
 
 
+def _range_of_signed_shift(op: Op, node: Node, operands: list[Range | None], known: RangeOf) -> Range | None:
+    """As that without signs, where the first bit, which it repeats in unsigned numbers too, is not set."""
+    x, y = operands
+    is_positive = x is not None and 2 * x[1] < limits_of(node)[1] - min(0, limits_of(node)[0])
+    return _shifted_right(x, y) if x is not None and y is not None and is_positive else None
+
+
 def _shifted_left(x: Range, y: Range) -> Range | None:
     return (x[0] << y[0], x[1] << y[1]) if x[0] >= 0 and 0 <= y[0] <= y[1] < _MOST_BITS else None
 
@@ -167,7 +174,7 @@ def _range_of_gather(
 def _range_of_scatter(
     op: ops.Scatter, node: Node, operands: list[Range | None], known: RangeOf
 ) -> Range | None:
-    """What replaces elements, or is the lesser or greater of both, is one or the other."""
+    """The range of both, where an update replaces an element, or the lesser or greater of them counts."""
     (result, *others), numbers = op.update_computation.results, op.update_computation.parameters
     combined = monoids(op.update_computation) or (None,)
     picks = result in numbers or combined[0] in (ops.Minimum, ops.Maximum)
@@ -229,7 +236,7 @@ def _range_of_choice(op: Op, node: Node, operands: list[Range | None], known: Ra
         divisor = known(remainder.operands[1])
         if divisor is not None and divisor[0] > 0:
             return 0, divisor[1] - 1
-    on_true, on_false = (narrowed(each, predicate, k == 0, known) for k, each in enumerate(choices))
+    on_true, on_false = (narrow(each, predicate, k == 0, known) for k, each in enumerate(choices))
     return hull(on_true, on_false)
 
 
@@ -238,33 +245,33 @@ _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "
 _MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
-def narrowed(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
+def narrow(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
     """The range of a node where a predicate has this truth, if that compares it, or what it is a sum of."""
     range_ = known(node)
     if isinstance(predicate.op, ops.And) and truth:
         for each in predicate.operands:
-            range_ = common(range_, narrowed(node, each, truth, known))
+            range_ = common(range_, narrow(node, each, truth, known))
         return range_
     if not isinstance(predicate.op, ops.Compare) or predicate.operands[0].dtype not in INTEGER:
         return range_
     if node in predicate.operands:
-        return common(range_, _compared(node, predicate, truth, known))
+        return common(range_, _range_by_comparison(node, predicate, truth, known))
     if not isinstance(node.op, ops.Add | ops.Subtract) or set(node.operands).isdisjoint(predicate.operands):
         return range_
     # As an index from the end, select(k < 0, k + n, k).
-    own = {each: narrowed(each, predicate, truth, known) for each in node.operands}
+    own = {each: narrow(each, predicate, truth, known) for each in node.operands}
     return common(range_, range_by_rule(node, lambda each: own[each]))
 
 
 def common(x: Range | None, y: Range | None) -> Range | None:
-    """What lies in both ranges; one of them where that is nothing, which is never computed."""
+    """The range that two have in common; one of them where that is nothing, which is never computed."""
     if x is None or y is None:
         return x or y
     both = max(x[0], y[0]), min(x[1], y[1])
     return both if both[0] <= both[1] else x
 
 
-def _compared(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
+def _range_by_comparison(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
     """The range that a comparison leaves to one of its operands."""
     op, (x, y) = predicate.op, predicate.operands
     assert isinstance(op, ops.Compare)
@@ -317,7 +324,7 @@ def _clamp(op: Op, node: Node, operands: list[Range | None], known: RangeOf) -> 
 def _range_of_call(
     op: ops.CustomCall, node: Node, operands: list[Range | None], known: RangeOf
 ) -> Range | None:
-    """What is checked lies in bounds, or is never seen."""
+    """The bounds of what is checked, which is never seen where it lies outside."""
     if op.call_target_name != CHECKED_INDICES:
         return None
     size = int(dict(op.attribute_items).get("size", 0))
@@ -359,7 +366,7 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Or: _of_both(_bits_of_any),
     ops.Xor: _of_both(_bits_of_any),
     ops.ShiftRightLogical: _of_both(_shifted_right),
-    ops.ShiftRightArithmetic: _of_both(_shifted_right),
+    ops.ShiftRightArithmetic: _range_of_signed_shift,
     ops.ShiftLeft: _of_both(_shifted_left),
     ops.CustomCall: _range_of_call,
     ops.Reduce: _range_of_reduction,

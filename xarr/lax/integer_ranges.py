@@ -1,4 +1,4 @@
-"""Ranges of integers before they are computed, in what is being recorded: values at hand and counters of loops count."""
+"""Ranges of integers in what is being recorded: values at hand and counters of loops count too."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import INT64, Value
 from xarr.ir.ops.indexing import Windows
@@ -23,7 +24,7 @@ _LARGEST: Final = 2**63 - 1
 
 def as_int64(number: Value) -> Value:
     """An integer as int64; a uint64 that does not fit becomes the largest."""
-    if number.dtype == _UINT64:
+    if number.dtype == _UINT64 and _range_of(number)[1] > _LARGEST:
         number = number.gt(_LARGEST).select(_LARGEST, number)
     return number.convert(INT64)
 
@@ -31,14 +32,25 @@ def as_int64(number: Value) -> Value:
 def clamp_index(number: Value, last: int) -> Value:
     """An integer brought into [0, last], as int64."""
     number = as_int64(number)
-    number = number.lt(0).select(0, number)
-    return number.gt(last).select(last, number)
+    low, high = _range_of(number)
+    if low < 0:
+        number = number.lt(0).select(0, number)
+    return number.gt(last).select(last, number) if high > last else number
 
 
-def is_inside(number: Value, last: int) -> Value:
-    """Whether an integer is in [0, last]."""
+def is_inside(number: Value, last: int) -> Value | None:
+    """Whether an integer is in [0, last]; None if it always is."""
     number = as_int64(number)
-    return number.ge(0) & number.le(last)
+    low, high = _range_of(number)
+    within = number.ge(0) if low < 0 else None
+    if high <= last:
+        return within
+    return number.le(last) if within is None else within & number.le(last)
+
+
+def _range_of(number: Value) -> tuple[float, float]:
+    """The range of a number, wherever the indices of the loops around are."""
+    return Ranges({}).of(number)
 
 
 def components(

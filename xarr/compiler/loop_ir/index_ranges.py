@@ -121,7 +121,7 @@ def _constant(ranges: Ranges, value: Value) -> Range:
 
 
 def _range_of_load(value: Value) -> Range:
-    """What is declared of the array; 0 is what a predicate leaves out."""
+    """The range that the array declares, and 0, which is what a predicate leaves out."""
     access: Access = value.attribute
     if access.buffer.range is None:
         return _unknown(value.dtype)

@@ -7,12 +7,12 @@ that of the type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.integer_ranges import Range, RangeOf, common, has_range, hull, limits_of, narrowed, range_by_rule
+from xarr.ir.integer_ranges import Range, RangeOf, common, has_range, hull, limits_of, narrow, range_by_rule
 
 #: The ranges of several values, such as those that a loop carries.
 _Ranges: TypeAlias = tuple[Range | None, ...]
@@ -115,8 +115,9 @@ class GraphRanges:
                 return carried
             rows = zip(loop.body.parameters, carried, wider, strict=True)
             carried = tuple([_widen(*row) for row in rows]) if number >= _STEADY else wider
-        rows = zip(loop.body.parameters, loop.body.results, first, strict=True)
-        return tuple([range_ if old is new else None for old, new, range_ in rows])
+        pairs = zip(loop.body.parameters, loop.body.results, strict=True)
+        fixed = [old is new for old, new in pairs]
+        return tuple([range_ if is_fixed else None for is_fixed, range_ in zip(fixed, first, strict=True)])
 
     def _step(self, loop: ops.While, carried: _Ranges, notes: bool, depth: int) -> _Ranges:
         return self._results(loop.body, self._where_it_holds(loop.cond, 0, carried, depth), notes, depth)
@@ -132,7 +133,7 @@ class GraphRanges:
             rows = zip(graph.parameters, parameters, strict=True)
             return tuple(
                 [
-                    narrowed(node, predicate, True, known.get) if has_range(node) else range_
+                    narrow(node, predicate, True, known.get) if has_range(node) else range_
                     for node, range_ in rows
                 ]
             )

@@ -38,9 +38,9 @@ from xarr.compiler.loop_ir.elements import (
     Index,
     Source,
     buffer_of,
-    input_buffers,
     compute_scalars,
     constant_source,
+    input_buffers,
     reader,
     row_major,
 )

@@ -126,13 +126,14 @@ class _ScatterSchedule:
         return loops, tuple(index)
 
     def start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
-        """Where the window at an index of the batch starts, and by dimension when it fits."""
+        """Where the window at an index of the batch starts, and by dimension when it fits, if not always."""
         windows = self.windows
         start_index, fits = [Affine()] * len(windows.operand_shape), dict[int, Value]()
         rank = len(self.indices.shape)
         element = partial(self.elements().at, self.indices)
         for dim, last, number in components(windows, rank, batch, element):
-            fits[dim] = is_inside(number, last)
+            if (within := is_inside(number, last)) is not None:
+                fits[dim] = within
             if last:
                 start_index[dim] = Affine(((as_int64(number), 1),))
         for dim, position in windows.batching:
@@ -422,7 +423,7 @@ class _Walk:
         own = self.divided
         start_index, fits = self.scatter.start(batch)
         if own is None:
-            outer.append(self.scatter.once_if(_all_of(fits.values())))
+            outer += [self.scatter.once_if(_all_of(fits.values()))] if fits else []
         elif self.windows.sizes[own] == 1:
             outer.append(self.scatter.once_if(self._belongs(start_index, fits, own)))
         else:

@@ -48,7 +48,8 @@ class Updates:
 
         for dim, last, number in components(windows, len(self.indices.shape), batch, element):
             within = is_inside(number, last)
-            fits = within if fits is None else fits & within
+            if within is not None:
+                fits = within if fits is None else fits & within
             start[dim] = Affine(((as_int64(number), 1),))
         for dim, position in windows.batching:
             start[dim] = batch[position]
