@@ -26,9 +26,7 @@ def broken_ranges(graph: Graph, *arguments: Any) -> list[str]:
         if isinstance(op, ops.Empty):
             held = node.dtype.kind not in "iu"
             return np.full(node.shape, 1 if held else np.iinfo(node.dtype).max, node.dtype)
-        if isinstance(op, ops.NativeWhile):
-            return plain(node.rebuilt(node.operands, ops.While(op.cond, op.body)), operands)
-        if not isinstance(op, ops.Fusion):
+        if not isinstance(op, ops.Fusion | ops.NativeWhile):
             return plain(node, operands, counter)
         for number, range_ in enumerate(op.ranges):
             values = operands[number]
@@ -36,6 +34,8 @@ def broken_ranges(graph: Graph, *arguments: Any) -> list[str]:
                 broken.append(
                     f"operand {number} of {op.called}: {values.min()} … {values.max()}, not {range_}"
                 )
+        if isinstance(op, ops.NativeWhile):
+            return plain(node.rebuilt(node.operands, ops.While(op.cond, op.body)), operands)
         return pack(interpreter.run(op.computation, *operands))
 
     with patch.object(interpreter, "evaluate", evaluate):
@@ -44,6 +44,7 @@ def broken_ranges(graph: Graph, *arguments: Any) -> list[str]:
 
 
 def declared_ranges(graph: Graph) -> list[tuple[int, int]]:
-    """The ranges that the groups of a graph declare, those in loops too."""
-    groups = [node.op for each in graph.walk() for node in each.nodes if isinstance(node.op, ops.Fusion)]
-    return [range_ for op in groups for range_ in op.ranges if range_ is not None]
+    """The ranges that the groups and native loops of a graph declare, those in loops too."""
+    every = [node.op for each in graph.walk() for node in each.nodes]
+    declared = [op.ranges for op in every if isinstance(op, ops.Fusion | ops.NativeWhile)]
+    return [range_ for ranges in declared for range_ in ranges if range_ is not None]

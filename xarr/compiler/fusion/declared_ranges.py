@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from xarr.compiler.passes.graph_ranges import GraphRanges
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, postorder, rewritten
+from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import Range, RangeOf, has_range, hull
 
 #: What reads or writes at indices.
@@ -22,13 +22,13 @@ _INDEXED: Final = frozenset({ops.Gather, ops.Scatter, ops.DynamicSlice, ops.Dyna
 
 def declare_ranges(graph: Graph) -> Graph:
     """`graph` with the ranges of what its groups read for indices; equal groups declare what holds for all of them."""
-    if _INDEXED.isdisjoint(graph.op_classes) or ops.Fusion not in graph.op_classes:
+    if _INDEXED.isdisjoint(graph.op_classes) or graph.op_classes.isdisjoint((ops.Fusion, ops.NativeWhile)):
         return graph
-    declared: dict[ops.Fusion, tuple[Range | None, ...]] = {}
+    declared: dict[ops.Fusion | ops.NativeWhile, tuple[Range | None, ...]] = {}
 
     def note(node: Node, range_of: RangeOf) -> None:
         op = node.op
-        if type(op) is ops.Fusion and (numbers := _numbers(op)):
+        if isinstance(op, ops.Fusion | ops.NativeWhile) and (numbers := _numbers(op)):
             ranges = [range_of(each) if k in numbers else None for k, each in enumerate(node.operands)]
             before = declared.get(op)
             declared[op] = tuple(ranges if before is None else map(hull, before, ranges))
@@ -40,7 +40,7 @@ def declare_ranges(graph: Graph) -> Graph:
 
     def declare(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
         def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if type(node.op) is ops.Fusion:
+            if isinstance(node.op, ops.Fusion | ops.NativeWhile):
                 return node.rebuilt(operands, new[node.op]) if node.op in new else None
             op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
             return None if op is node.op else node.rebuilt(operands, op)
@@ -61,8 +61,13 @@ def _indices(node: Node) -> tuple[Node, ...]:
 
 
 @lru_cache(1024)
-def _numbers(fusion: ops.Fusion) -> frozenset[int]:
-    """The numbers of a group's parameters of which indices are computed."""
-    graph = fusion.computation
+def _numbers(op: ops.Fusion | ops.NativeWhile) -> frozenset[int]:
+    """The numbers of a group's parameters of which indices are computed; all that a loop with indices carries."""
+    if isinstance(op, ops.NativeWhile):
+        graph = op.body
+        return (
+            frozenset() if _INDEXED.isdisjoint(graph.op_classes) else frozenset(range(len(graph.parameters)))
+        )
+    graph = op.computation
     used = set(postorder([index for node in graph.nodes for index in _indices(node)]))
     return frozenset(k for k, node in enumerate(graph.parameters) if node in used and has_range(node))

@@ -16,13 +16,13 @@ from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
-from xarr.compiler.passes.proven_checks import drop_proven_checks
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
+from xarr.compiler.while_loops.proven_checks import drop_proven_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten

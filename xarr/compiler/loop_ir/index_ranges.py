@@ -122,8 +122,8 @@ def _constant(ranges: Ranges, value: Value) -> Range:
 
 def _range_of_load(value: Value) -> Range:
     """The range that the array declares, and 0, which is what a predicate leaves out."""
-    access: Access = value.attribute
-    if access.buffer.range is None:
+    access = value.attribute
+    if not isinstance(access, Access) or access.buffer.range is None:
         return _unknown(value.dtype)
     low, high = access.buffer.range
     return (min(low, 0), max(high, 0)) if access.masked else (low, high)

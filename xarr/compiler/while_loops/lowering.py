@@ -25,6 +25,7 @@ from xarr.compiler.while_loops.row_exchanges import exchange_rows
 from xarr.compiler.while_loops.structural_zeros import leave_out_zeros
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.integer_ranges import Range
 from xarr.ir.types import TensorType
 
 #: Loops whose forms are kept.
@@ -57,7 +58,8 @@ def lower_loop(
 
 def native_form(loop: ops.While, target: Target) -> NativeLoop | None:
     """The expressions of a step of one point; None if the points are not independent."""
-    return _native_form(_bare(loop), target.max_native_values)
+    ranges = loop.ranges if isinstance(loop, ops.NativeWhile) else ()
+    return _native_form(_bare(loop), target.max_native_values, ranges)
 
 
 def iterated_form(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
@@ -83,8 +85,8 @@ def checked_form(loop: ops.While, target: Target) -> tuple[NativeLoop, CheckedLo
 
 
 @lru_cache(KEPT)
-def _native_form(loop: ops.While, max_values: int) -> NativeLoop | None:
-    return native_loop(loop, max_values)
+def _native_form(loop: ops.While, max_values: int, ranges: tuple[Range | None, ...]) -> NativeLoop | None:
+    return native_loop(loop, max_values, ranges)
 
 
 @lru_cache(KEPT)

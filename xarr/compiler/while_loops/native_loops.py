@@ -27,11 +27,14 @@ from typing import Literal
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
+from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.compiler.while_loops.late_operands import compare_late_operands_last
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
+from xarr.ir.graph_ranges import GraphRanges
+from xarr.ir.integer_ranges import Range
 from xarr.ir.types import TensorType
 
 #: What a carried value is: one number; n of them; more, of which only parts are read or written.
@@ -160,10 +163,10 @@ class NativeLoop:
         return "\n".join([*lines, f"    while {' and '.join(going + alive)}"])
 
 
-def native_loop(loop: ops.While, max_values: int) -> NativeLoop | None:
-    """The loop turned inside out; None if it is not of that kind."""
+def native_loop(loop: ops.While, max_values: int, ranges: Sequence[Range | None] = ()) -> NativeLoop | None:
+    """The loop turned inside out, which begins in these ranges; None if it is not of that kind."""
     try:
-        native = _Reader(loop).read()
+        native = _Reader(loop, ranges).read()
     except _Unfit:
         return None
     return native if native.cost() <= max_values else None
@@ -174,8 +177,9 @@ class _Unfit(Exception):
 
 
 class _Reader:
-    def __init__(self, loop: ops.While) -> None:
+    def __init__(self, loop: ops.While, ranges: Sequence[Range | None]) -> None:
         self.loop = loop
+        self.ranges = ranges
         self.values = Values()
         self.point = self.values.make("argument", (), INT64, "point", unique=True)
         self.known: dict[Node, Value] = {}
@@ -198,6 +202,7 @@ class _Reader:
         self._read_condition()
         self._prove_done()
         if not native.has_points():
+            self._settle_conditions()
             self._compare_late_operands_last()
         return native
 
@@ -356,6 +361,25 @@ class _Reader:
 
     def _varies(self, value: Value) -> bool:
         return any(not each.operands and self.native.varies(each) for each in in_order(value))
+
+    def _settle_conditions(self) -> None:
+        """Leave out of a step, which runs where the loop goes on, what its range decides, as clamps of counters."""
+        native = self.native
+        if not any(self.ranges):
+            return
+        inside = GraphRanges(lambda node, range_of: None).inside_loop(self.loop, self.ranges)
+        values = in_order(*native.roots())
+        loads = {value: inside[value.attribute.number] for value in values if value.op == "load"}
+        held = zip(native.arguments, inside, strict=True)
+        known = {value: range_ for value, range_ in (*held, *loads.items()) if value and range_}
+        ranges = Ranges(dict(known))
+        settled = {value: ranges.of(value) for value in values if value.dtype == BOOL}
+        truths = {value: bool(low) for value, (low, high) in settled.items() if low == high}
+        native.following = [value and fold(value, truths) for value in native.following]
+        native.writes = [
+            replace(each, start=fold(each.start, truths), value=fold(each.value, truths))
+            for each in native.writes
+        ]
 
     def _compare_late_operands_last(self) -> None:
         """Let minima and maxima wait for the last step as late as can be."""

@@ -94,12 +94,14 @@ class NativeWhile(While):
     """A loop that a backend runs in machine code: no step returns to Python.
 
     Made by the fusing stage only.  `remark_text` describes in printed programs how it runs, `checks`
-    says which carried values are checked after the last step, and by what.
+    says which carried values are checked after the last step, and by what.  `ranges` are those of the operands, as of
+    a `Fusion`.
     """
 
     runs_graphs = False
     remark_text: str = ""
     checks: tuple[tuple[int, CustomCall], ...] = ()
+    ranges: tuple[tuple[int, int] | None, ...] = ()
 
     def remark(self, node: Node) -> str | None:
         return self.remark_text

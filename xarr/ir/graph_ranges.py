@@ -40,6 +40,11 @@ class GraphRanges:
         """Note all nodes of a graph, of whose parameters nothing is known."""
         self._results(graph, (None,) * len(graph.parameters), True, 0)
 
+    def inside_loop(self, loop: ops.While, first: Sequence[Range | None]) -> Sequence[Range | None]:
+        """The ranges of what a loop carries where a step begins, by those with which it begins."""
+        carried = self._narrow_ranges(loop, tuple(first), 0)
+        return self._where_it_holds(loop.cond, 0, carried, 0)
+
     def _results(self, graph: Graph, parameters: _Ranges, notes: bool, depth: int) -> _Ranges:
         """The ranges of a graph's results by those of its parameters."""
         if depth > _DEEPEST:
@@ -99,12 +104,17 @@ class GraphRanges:
 
     def _loop(self, loop: ops.While, first: _Ranges, notes: bool, depth: int) -> _Ranges:
         """The ranges of what a loop carries, before a step and behind the last one."""
-        carried = self._closed_ranges(loop, first, depth)
-        for _ in range(_NARROWING):
-            carried = tuple(map(hull, first, self._step(loop, carried, False, depth)))
+        carried = self._narrow_ranges(loop, first, depth)
         if notes:
             self._results(loop.cond, carried, True, depth)
         return tuple(map(hull, first, self._step(loop, carried, notes, depth)))
+
+    def _narrow_ranges(self, loop: ops.While, first: _Ranges, depth: int) -> _Ranges:
+        """Ranges that no step leaves, as narrow as a few steps make them."""
+        carried = self._closed_ranges(loop, first, depth)
+        for _ in range(_NARROWING):
+            carried = tuple(map(hull, first, self._step(loop, carried, False, depth)))
+        return carried
 
     def _closed_ranges(self, loop: ops.While, first: _Ranges, depth: int) -> _Ranges:
         """Ranges that no step leaves, around those in which it begins."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from xarr.compiler.passes.checks import checks_indices, counted_from_start, index_bounds
-from xarr.compiler.passes.graph_ranges import GraphRanges
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import RangeOf
 
 

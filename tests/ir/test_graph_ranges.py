@@ -10,9 +10,9 @@ import pytest
 
 import xarr
 from xarr import lax
-from xarr.compiler.passes.graph_ranges import GraphRanges
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import Range, RangeOf
 
 X = np.arange(9)
