@@ -93,6 +93,44 @@ def test_what_is_not_known_is_clamped() -> None:
     assert_same(xarr.jit(function)(np.arange(9), i), np.array([8, 4, 3, 6]))
 
 
+def test_native_loops_clamp_no_counters() -> None:
+    def function(x: Any) -> Any:
+        return lax.scan(lambda c, e: (xarr.maximum(c + 1, e), c), np.int64(0), x)
+
+    x = np.random.default_rng(3).integers(0, 99, 50)
+    graph = fused_graph(function, x)
+    assert (0, 0) in declared_ranges(graph)
+    assert broken_ranges(graph, x) == []
+    text = str(xarr.jit(function).lower(xarr.asarray(x)).stage("loops"))
+    assert "native loop" in text
+    assert ", 49)" not in text
+    assert_same(xarr.jit(function)(x)[0], np.max(x + np.arange(49, -1, -1)))
+
+
+@pytest.mark.parametrize("first", [-7, 3, 2**62])
+def test_native_loops_clamp_what_may_lie_outside(first: int) -> None:
+    def function(x: Any, k: Any) -> Any:
+        def step(c: Any) -> Any:
+            return c[0] + 1, c[1] + lax.dynamic_index_in_dim(x, c[0], keepdims=False)
+
+        return lax.while_loop(lambda c: c[0] < k, step, (k - 9, np.int64(0)))[1]
+
+    x, k = np.arange(5), np.int64(first)
+    wanted = sum(x[min(max(j + 5 if j < 0 else j, 0), 4)] for j in range(first - 9, first))
+    assert_same(xarr.jit(function)(x, k), np.int64(wanted))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "float32", "bool", "complex128"])
+def test_one_element_for_all_lanes_need_not_exist(dtype: str) -> None:
+    x, y = (np.arange(n).astype(dtype) for n in (70, 3))
+
+    def function(x: Any, y: Any, k: Any) -> Any:
+        one = lax.dynamic_slice(y, (k,), (1,))
+        return xarr.concatenate([one, x, y[2:], one])
+
+    assert_same(xarr.jit(function)(x, y, 1), np.concatenate([y[1:2], x, y[2:], y[1:2]]))
+
+
 DTYPES = ["int64", "int32", "int8", "uint8", "uint64", "uint32"]
 
 
