@@ -82,8 +82,7 @@ class Buffer:
     """Memory of `size` elements in row-major order.
 
     `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one iteration
-    of the outermost loop, the latter to all threads of the block that runs it.
-    `range` is the least and the greatest integer that an input holds, if that is known.
+    of the outermost loop, the latter to all threads of the block that runs it.  The integers of an input lie in a `range`.
     """
 
     name: str
@@ -413,10 +412,8 @@ def loads_of(phase: Loop) -> list[Value]:
     """The loads of a phase: of its iterations, of extents, and of what loops begin with."""
     roots: list[Value] = []
     for loop in phase.walk():
-        roots += loop.roots()
-        roots += loop.limits
-        roots += [carry.initial for carry in loop.carries]
-        roots += [prefix.initial for prefix in loop.prefixes]
+        roots += [*loop.roots(), *loop.limits]
+        roots += [each.initial for each in (*loop.carries, *loop.prefixes)]
         roots += [identity for accumulator in loop.accumulators for identity in accumulator.identities]
     return [value for value in in_order(*roots) if value.op == "load"]
 
