@@ -82,7 +82,7 @@ class Buffer:
     """Memory of `size` elements in row-major order.
 
     `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one iteration
-    of the outermost loop, the latter to all threads of the block that runs it.  The integers of an input lie in a `range`.
+    of the outermost loop, the latter to all threads of the block that runs it.  Integers of an input lie in `range`.
     """
 
     name: str
