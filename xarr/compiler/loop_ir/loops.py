@@ -413,7 +413,7 @@ def loads_of(phase: Loop) -> list[Value]:
     roots: list[Value] = []
     for loop in phase.walk():
         roots += [*loop.roots(), *loop.limits]
-        roots += [each.initial for each in (*loop.carries, *loop.prefixes)]
+        roots += [carry.initial for carry in loop.carries] + [each.initial for each in loop.prefixes]
         roots += [identity for accumulator in loop.accumulators for identity in accumulator.identities]
     return [value for value in in_order(*roots) if value.op == "load"]
 
