@@ -19,6 +19,7 @@ from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.transposed_operands import multiply_in_order
+from xarr.compiler.plan.declared_ranges import declare_ranges
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
