@@ -10,7 +10,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xarr.compiler.fusion.partial_updates import update_strided_parts
-from xarr.compiler.fusion.declared_ranges import declare_ranges
 from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
