@@ -43,6 +43,21 @@ class Gathers(CodeLines):
         lanes = [source for lane in range(width) for source in (lane, width + lane)]
         return self.block.shuffle(f"{register_type(part, width)} {real}", imag, lanes)
 
+    def load_for_all(self, buffer: Buffer, address: str, mask: str | None, nothing: str | None) -> str:
+        """One element in all lanes of a mask, zeros in others; `nothing` is read where it need not exist."""
+        if mask is None or numbers_of(buffer.dtype) != 1:
+            return self.gather(buffer, self.spread_pointer(address), mask)
+        width, kind, lanes = self.width, memory_type(buffer.dtype), f"<{self.width} x i1>"
+        if nothing is not None:
+            name = f"llvm.vector.reduce.or.v{width}i1"
+            some = self.block.call(name, "i1", [lanes], [f"{lanes} {mask}"])
+            address = self.block.line(f"select i1 {some}, ptr {address}, ptr {nothing}")
+        vector = memory_type(buffer.dtype, width)
+        element = self.block.line(f"load {kind}, ptr {address}, align {alignment(buffer.dtype)}")
+        first = self.block.line(f"insertelement {vector} poison, {kind} {element}, i64 0")
+        spread = self.block.shuffle(f"{vector} {first}", "poison", [0] * width)
+        return self.block.line(f"select {lanes} {mask}, {vector} {spread}, {vector} zeroinitializer")
+
     def load_each(self, dtype: DType, addresses: str) -> str:
         """Lanes that fill a register of their own, put together by halves."""
         kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"

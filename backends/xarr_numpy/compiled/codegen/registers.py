@@ -389,7 +389,8 @@ class Registers(Gathers):
         address, stride = self._address(buffer, offset, farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         if stride == 0:
-            lanes = self._load_for_all(buffer, offset, address, mask)
+            exists = not offset.terms and 0 <= offset.constant < buffer.size
+            lanes = self.load_for_all(buffer, address, mask, None if exists else self.pointers_of_nothing)
         elif stride is None:
             line = self._line_of(offset)
             along = line and self._load_along(buffer, offset, line, address, mask)
@@ -406,23 +407,6 @@ class Registers(Gathers):
                 kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
             )
         return self._truth(lanes, width) if buffer.dtype == BOOL else lanes
-
-    def _load_for_all(self, buffer: Buffer, offset: Affine, address: str, mask: str | None) -> str:
-        """One element in all lanes of a mask, zeros in others; where no lane wants it, it need not exist."""
-        if mask is None or numbers_of(buffer.dtype) != 1:
-            return self.gather(buffer, self.spread_pointer(address), mask)
-        width, kind, lanes = self.width, memory_type(buffer.dtype), f"<{self.width} x i1>"
-        if offset.terms or not 0 <= offset.constant < buffer.size:
-            name = f"llvm.vector.reduce.or.v{width}i1"
-            some = self.block.call(name, "i1", [lanes], [f"{lanes} {mask}"])
-            nothing = self.pointers_of_nothing
-            address = self.block.line(f"select i1 {some}, ptr {address}, ptr {nothing}")
-        element = self.block.line(f"load {kind}, ptr {address}, align {alignment(buffer.dtype)}")
-        vector = memory_type(buffer.dtype, width)
-        first = self.block.line(f"insertelement {vector} poison, {kind} {element}, i64 0")
-        every = f"shufflevector {vector} {first}, {vector} poison, <{width} x i32> zeroinitializer"
-        spread = self.block.line(every)
-        return self.block.line(f"select {lanes} {mask}, {vector} {spread}, {vector} zeroinitializer")
 
     def _line_of(self, offset: Affine) -> tuple[Value, LaneLine] | None:
         """The one index in an offset that varies from lane to lane, if it does so by one."""
