@@ -119,6 +119,7 @@ EXACT: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
     "subtracted 0": (lambda where, old, new: old - xarr.where(where, new, 0.0), True),
     "maximum": (lambda where, old, new: xarr.maximum(old, xarr.where(where, new, -xarr.inf)), True),
     "minimum": (lambda where, old, new: xarr.minimum(xarr.where(where, new, xarr.inf), old), True),
+    "multiplied mask": (lambda where, old, new: old - new * where, False),  # infinity times 0 is NaN
     "subtracted mask": (lambda where, old, new: old - (where & (new < 9)).astype("float64"), True),
     "added mask": (lambda where, old, new: old + (where & (new < 9)).astype("float64"), False),
 }
@@ -130,6 +131,13 @@ def test_only_what_changes_no_bit_is_left_out(name: str) -> None:
     function = function_of(BOUNDS["behind"], change)
     assert leaves_out(function, draws("float64"), draws("float64", 1)) == is_exact
     agree(function, draws("float64"), draws("float64", 1))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_products_of_integers_with_a_mask_are_left_out(dtype: str) -> None:
+    function = function_of(BOUNDS["behind"], lambda where, old, new: old - new * where)
+    assert leaves_out(function, draws(dtype), draws(dtype, 1))
+    agree(function, draws(dtype), draws(dtype, 1))
 
 
 @pytest.mark.parametrize("name", ["and not", "or", "xor"])

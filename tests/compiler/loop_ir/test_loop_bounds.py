@@ -115,6 +115,21 @@ def test_only_what_may_be_repeated_is_left_out() -> None:
     assert is_bounded(reduction_of(BOUNDS["below"], "max", 123), x)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float64"])
+def test_products_with_a_mask(dtype: str) -> None:
+    """Of integers they are 0 where the mask is false; of floats -0.0, or NaN, too."""
+
+    def function(x: Any) -> Any:
+        def step(i: Any, out: Any) -> Any:
+            mask = (xarr.arange(SIZE) < i).astype(x.dtype)
+            return out.at[i].set(xarr.sum(x * mask, dtype=x.dtype))
+
+        return lax.fori_loop(0, SIZE + 1, step, xarr.ones(SIZE + 1, x.dtype))
+
+    assert is_bounded(function, whole(dtype)) == (dtype != "float64")
+    agree(function, whole(dtype))
+
+
 def test_zeros_keep_their_signs() -> None:
     """A sum of -0.0 is 0.0 once a 0.0 was added."""
     x = np.full(SIZE, -0.0)

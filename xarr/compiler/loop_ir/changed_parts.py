@@ -49,8 +49,8 @@ def change_in_place(
 
 def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: bool) -> Loop:
     """A phase whose loops visit what changes; the same one where that is everything."""
-    chain = _chain(phase)
-    if phase.bounds or not all(map(_only_runs, chain)):
+    chain = loops_around_stores(phase)
+    if phase.bounds or not all(map(only_runs, chain)):
         return phase
     stores = list(chain[-1].stores())
     if stores != [store for loop in phase.walk() for store in loop.stores()]:
@@ -74,7 +74,7 @@ def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: boo
     return Loop(outer, 1, phase.runs & ~phase.inner_runs, [inner], label=phase.label)
 
 
-def _chain(phase: Loop) -> list[Loop]:
+def loops_around_stores(phase: Loop) -> list[Loop]:
     """The loops around all stores, outermost first."""
     chain = [phase]
     while not any(chain[-1].stores()):
@@ -89,7 +89,7 @@ def _loops_in(loop: Loop) -> Iterator[Loop]:
     return (part for part in loop.body if isinstance(part, Loop))
 
 
-def _only_runs(loop: Loop) -> bool:
+def only_runs(loop: Loop) -> bool:
     """Whether a loop does nothing but to run its body a known number of times."""
     has_more = loop.accumulators or loop.carries or loop.prefixes or loop.search or loop.condition
     return not has_more and isinstance(loop.extent, int) and loop.first is None
@@ -149,6 +149,9 @@ def _differs(value: Value, number: float) -> list[Literal] | None:
     is_zero = not number and copysign(1, number) > 0
     if value.op == "convert" and value.operands[0].dtype == BOOL and is_zero:
         return list(conjuncts(value.operands[0], True))
+    if value.op == "mul" and value.dtype.kind in "iu" and not number:
+        # A product of integers is 0 where a factor is; of floats it may be -0.0 or NaN.
+        return [each for factor in value.operands for each in _differs(factor, number) or ()] or None
     if value.op != "select":
         return None
     predicate, *values = value.operands
@@ -185,7 +188,7 @@ def _assign_to_loop(literal: Literal, levels: Sequence[Loop]) -> _Placed | None:
     if any(each.op == "load" and each.attribute.buffer.role != "in" for each in in_order(literal[0])):
         return None
     for loop in levels:
-        inside = _varying_values(loop)
+        inside = varying_values(loop)
         if inside.isdisjoint(in_order(literal[0])):
             return _Placed(literal, loop)
         assert isinstance(loop.extent, int), "only loops of a known number of iterations are bounded"
@@ -199,7 +202,7 @@ def _assign_to_loop(literal: Literal, levels: Sequence[Loop]) -> _Placed | None:
     return None
 
 
-def _varying_values(loop: Loop) -> frozenset[Value]:
+def varying_values(loop: Loop) -> frozenset[Value]:
     """The values that change while a loop runs."""
     inside: set[Value] = set()
     for each in loop.walk():
@@ -219,7 +222,7 @@ def _bound_loop(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: 
         ]
     else:
         body = [inner if _holds_stores(part) else part for part in loop.body]
-    conditions = Conditions(loop, loop.max_iterations, _varying_values(loop))
+    conditions = Conditions(loop, loop.max_iterations, varying_values(loop))
     first, extent = conditions.bounds([each.literal for each in here if each.bounds])
     result = replace(loop, body=body, first=first, extent=extent)
     strides = [each for each in here if each.multiples is not None]
@@ -227,7 +230,7 @@ def _bound_loop(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: 
         result = _in_strides(result, strides[0])
     asked = [each for each in here if not each.bounds and each.multiples is None]
     if asked:
-        result = _once_if(_all_of(asked), [result])
+        result = once_if(_all_of(asked), [result])
     return result
 
 
@@ -243,7 +246,7 @@ def _all_of(placed: Iterable[_Placed]) -> Value:
     return first
 
 
-def _once_if(condition: Value, body: list[Loop | Store]) -> Loop:
+def once_if(condition: Value, body: list[Loop | Store]) -> Loop:
     """A loop that runs once or not at all."""
     values = condition.values
     extent = condition.select(values.constant(1, INT64), values.constant(0, INT64))
@@ -300,7 +303,7 @@ def _in_strides(loop: Loop, placed: _Placed) -> Loop:
         body.append(replace(part, offset=Affine(terms, part.offset.constant), value=value))
     strided = Loop(step, count.lt(most).select(count, values.constant(most, INT64)), body=body)
     both: list[Loop | Store] = [
-        _once_if(multiples.is_known, [strided]),
-        _once_if(~multiples.is_known, [loop]),
+        once_if(multiples.is_known, [strided]),
+        once_if(~multiples.is_known, [loop]),
     ]
     return Loop(index_value(values, "once"), 1, body=both)

@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, Value, Values, constant_of, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, DType, Value, Values, constant_of, in_order
 
 
 def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
@@ -110,18 +110,27 @@ class Conditions:
         """The rest, which a value is unless all of some literals hold; a bool is to be `rests_on` then."""
         if value.op == "convert":
             inner = self._split(value.operands[0], rests_on)
-            return inner and (inner[0].convert(value.dtype), inner[1])
+            return inner and (_convert_rest(inner[0], value.dtype), inner[1])
+        if value.op == "mul" and value.dtype.kind in "iu":
+            return self._split_product(value, rests_on)
         if value.op == "select":
             predicate, on_true, on_false = value.operands
             for rest, other, truth in ((on_false, on_true, True), (on_true, on_false, False)):
                 if self.is_fixed(rest):
                     inner = self._split(other, rests_on)
                     more = inner[1] if inner is not None and inner[0] is rest else []
-                    return rest, [*_literals(predicate, truth), *more]
+                    return rest, [*literals_of(predicate, truth), *more]
             return None
         if value.dtype == BOOL:
-            return self.values.constant(rests_on, BOOL), [*_literals(value, not rests_on)]
+            return self.values.constant(rests_on, BOOL), [*literals_of(value, not rests_on)]
         return None
+
+    def _split_product(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
+        """A product of integers, which is 0 where a factor is, whatever the other one is; of floats it is not."""
+        zero = self.values.constant(0, value.dtype)
+        splits = [self._split(operand, rests_on) for operand in value.operands]
+        literals = [each for split in splits if split is not None and split[0] is zero for each in split[1]]
+        return (zero, literals) if literals else None
 
     def is_fixed(self, value: Value) -> bool:
         return self.varying.isdisjoint(in_order(value))
@@ -216,7 +225,14 @@ def _linear_of(op: str, parts: list[tuple[int, int]]) -> tuple[int, int] | None:
     return None if factor and other else (factor * more + other * start, start * more)
 
 
-def _literals(predicate: Value, truth: bool) -> list[Literal]:
+def _convert_rest(rest: Value, dtype: DType) -> Value:
+    """A value in another type; of a known bool a constant."""
+    if rest.op == "constant" and rest.dtype == BOOL:
+        return rest.values.constant(constant_of(rest), dtype)
+    return rest.convert(dtype)
+
+
+def literals_of(predicate: Value, truth: bool) -> list[Literal]:
     """The comparisons of integers that hold or fail where a condition is this."""
     return [
         (value, own)

@@ -22,6 +22,8 @@ from xarr.ir.types import Ints
 #: The types of matrices whose products are computed inside.
 _TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
+_FLOATS: Final = frozenset(map(np.dtype, (np.float32, np.float64)))
+
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     """The graph with such products decomposed, and the shapes of what must then never be stored."""
@@ -89,6 +91,18 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
                 stack.append(user)
     # Several reductions would each want the products anew.
     return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
+
+
+def reads_once(node: Node, min_terms: int) -> bool:
+    """Whether a product takes one pass over its larger operand, as a matrix times a vector, along one dimension."""
+    op = node.op
+    if not isinstance(op, ops.DotGeneral) or len(op.lhs_contracting_dimensions) != 1:
+        return False
+    left, right = (operand.tensor_type for operand in node.operands)
+    if node.dtype not in _FLOATS or not left.dtype == right.dtype == node.dtype:
+        return False
+    terms = left.shape[op.lhs_contracting_dimensions[0]]
+    return terms >= min_terms and terms * node.tensor_type.size <= max(left.size, right.size)
 
 
 def split_product(node: Node, operands: tuple[Node, ...]) -> Node:

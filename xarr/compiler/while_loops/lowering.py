@@ -23,6 +23,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
 from xarr.compiler.while_loops.parts_of_parts import read_from_wholes
 from xarr.compiler.while_loops.row_exchanges import exchange_rows
 from xarr.compiler.while_loops.structural_zeros import leave_out_zeros
+from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.integer_ranges import Range
@@ -162,8 +163,10 @@ def _loop_of_groups(
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
-    loop = _with_body(loop, leave_out_zeros(loop, operands, schedule.target.min_bounded_iterations))
+    min_terms = schedule.target.min_bounded_iterations
+    loop = _with_body(loop, leave_out_zeros(loop, operands, min_terms))
     loop = _with_body(loop, read_from_wholes(exchange_rows(contract_untransposed(loop.body))))
+    loop = _with_body(loop, leave_out_unwanted(loop, operands, min_terms))
     hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
     extended = _ExtendedLoop(loop) if hoisted is None else _ExtendedLoop(*hoisted)
     op = map_graphs(extended.loop, fused)

@@ -14,15 +14,15 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.passes.inner_products import split_product
+from xarr.compiler.passes.inner_products import reads_once, split_product
 from xarr.compiler.while_loops.filled_arrays import counts_up, from_start
+from xarr.compiler.while_loops.wanted_parts import Part, Positions
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.types import TensorType
 
 _INT64: Final = np.dtype(np.int64)
-_TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 
 def leave_out_zeros(loop: ops.While, initial: Sequence[Node], min_terms: int) -> Graph:
@@ -30,35 +30,24 @@ def leave_out_zeros(loop: ops.While, initial: Sequence[Node], min_terms: int) ->
     body = loop.body
     if ops.DotGeneral not in body.op_classes or ops.DynamicUpdateSlice not in body.op_classes:
         return body
-    zeros = _zeros(body, initial)
+    zeros, known = _zeros(body, initial), Positions(loop, initial)
     if not zeros:
         return body
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not _reads_once(node, min_terms):
+        if not reads_once(node, min_terms):
             return None
         op = node.op
         assert isinstance(op, ops.DotGeneral)
         axes = (*op.lhs_contracting_dimensions, *op.rhs_contracting_dimensions)
-        numbers = [_zeros_along(each, axis, zeros) for each, axis in zip(node.operands, axes, strict=True)]
+        sides = zip(node.operands, axes, strict=True)
+        numbers = [_zeros_along(each, axis, zeros, known) for each, axis in sides]
         if numbers[0] is None or numbers[0] is not numbers[1]:
             return None
         rows = zip(operands, axes, strict=True)
         return split_product(node, tuple([_in_front_of(numbers[0], each, axis) for each, axis in rows]))
 
     return rewritten(body, rule)
-
-
-def _reads_once(node: Node, min_terms: int) -> bool:
-    """Whether a product takes one pass over its larger operand, as a matrix times a vector, along one dimension."""
-    op = node.op
-    if not isinstance(op, ops.DotGeneral) or len(op.lhs_contracting_dimensions) != 1:
-        return False
-    left, right = (operand.tensor_type for operand in node.operands)
-    if node.dtype not in _TYPES or not left.dtype == right.dtype == node.dtype:
-        return False
-    terms = left.shape[op.lhs_contracting_dimensions[0]]
-    return terms >= min_terms and terms * node.tensor_type.size <= max(left.size, right.size)
 
 
 def _zeros(body: Graph, initial: Sequence[Node]) -> dict[Node, dict[int, Node]]:
@@ -101,9 +90,12 @@ def _list_filled(old: Node, new: Node, counters: set[Node]) -> dict[int, Node]:
     return dimensions or {}
 
 
-def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]]) -> Node | None:
+def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]], known: Positions) -> Node | None:
     """The number from which on an array has zeros along a dimension, as far as is known."""
     while node not in zeros:
+        if isinstance(node.op, ops.Select) and _is_zero(node.operands[2]):
+            end = known.where(node.operands[0], True).get(axis, Part()).end
+            return end.symbol if end is not None and end.constant <= 0 and end.factor == 1 else None
         (source, *_) = node.operands or (None,)
         if source is None or not isinstance(source.type, TensorType):
             return None

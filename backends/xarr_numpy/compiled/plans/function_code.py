@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 from xarr.base.frozen_dataclasses import record
 from xarr.compiler.loop_ir.changed_parts import change_in_place
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, copied_buffers
+from xarr.compiler.loop_ir.split_loops import split_by_conditions
 from xarr.compiler.plan.arena import Arena, aligned_size
 from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.while_loops.native_loops import NativeLoop
@@ -385,9 +386,10 @@ class FunctionCode:
             if addresses[result] == addresses[operand]
         ]
         key = kernel, tuple(pairs)
-        if pairs and key not in self._in_place:
-            self._in_place[key] = change_in_place(kernel, dict(pairs), _is_whole)
-        return self._in_place.get(key, kernel)
+        if key not in self._in_place:
+            changed = change_in_place(kernel, dict(pairs), _is_whole) if pairs else kernel
+            self._in_place[key] = split_by_conditions(changed, _is_whole)
+        return self._in_place[key]
 
     def table(self, pointers: Sequence[str]) -> str:
         """The address of a table of addresses."""
