@@ -18,7 +18,7 @@ from xarr.compiler.fusion import stage
 from xarr.compiler.passes.empty_arrays import without_empty_operands
 from xarr.compiler.passes.long_concatenations import split_concatenations
 from xarr.compiler.passes.small_branches import with_selects
-from xarr.compiler.passes.sorted_updates import sort_updates
+from xarr.compiler.passes.sorted_updates import number_sorts, sort_updates
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import SCHEDULES, computes
@@ -114,6 +114,7 @@ class CupyBackend(AbstractBackend):
         )
         is_sorted = partial(_sorts_updates, is_deterministic=config.deterministic)
         graph = sort_updates(libraries.extend_products(graph), is_sorted)
+        graph = number_sorts(graph, libraries.is_long_row)
         return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:

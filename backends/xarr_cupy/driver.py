@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
+from math import prod
 from threading import Lock, get_ident
 from typing import Any, Final, Protocol
 
@@ -36,6 +37,8 @@ from xarr_cupy.runtime.packed_launches import (
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 #: The packages of CuPy, of which there may be one.
 _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+#: Of `cublasMath_t`: no TF32, and sums of parts of a product, too, are formed in float32, not in a shorter result.
+_MATH_MODE: Final = 16
 #: The number of the default stream that each thread has of its own.
 _PER_THREAD: Final = 2
 #: The numbers of the stream that all threads share.
@@ -51,10 +54,6 @@ _OUT_OF_MEMORY: Final = 2
 _OPERATIONS_PER_SECOND: Final = 5e13
 
 HostArray = np.ndarray[Any, Any]
-#: The bit of `cublasMath_t` with which sums of parts of a product, too, are formed in float32, not in a shorter result.
-_FULL_PRECISION_REDUCTION: Final = 16
-#: The context in which nothing has to wait.
-_IN_ORDER: Final = nullcontext()
 
 #: How often this process was forked off from another.  To ask the system for its number at each call takes long.
 _forks = 0
@@ -100,14 +99,14 @@ class Driver(Protocol):
     def active(self) -> AbstractContextManager[Any]:
         """A context in which this thread calls this device; the one that it called before is put back."""
 
-    def order_streams(self, memories: Iterable[DeviceMemory]) -> AbstractContextManager[Any]:
-        """A context in which the caller's stream comes after all that others did with memory, and they after it."""
+    def order_streams(self, memories: Collection[DeviceMemory]) -> AbstractContextManager[Any] | None:
+        """A context in which the caller's stream is after what others did with memory, and they after it; or None."""
 
     def captures(self) -> bool:
         """Whether what is launched now does not run, but becomes a part of a graph of the caller's."""
 
-    def allocate(self, nbytes: int) -> DeviceMemory:
-        """Bytes of which nothing is known."""
+    def allocate(self, sizes: Sequence[int]) -> list[DeviceMemory]:
+        """Bytes of which nothing is known, so many for each."""
 
     def upload(self, address: int, array: HostArray) -> None:
         """Copy an array in row-major order to the device; it may be written to afterwards."""
@@ -226,24 +225,19 @@ class CupyMemory:
     """Memory of CuPy's pool, or of another library.
 
     `stream` - the one that it was allocated on, to which the pool gives it back: all that is asked for on it comes
-    after what was done with the memory.
+    after what was done with the memory; `owner` - its number, as `_owner_of` has it.
     """
 
-    def __init__(self, pointer: Any, stream: Any) -> None:
-        self.pointer, self.stream = pointer, stream
+    __slots__ = ("address", "owner", "pointer", "stream")
+
+    def __init__(self, pointer: Any, stream: Any, owner: tuple[int, int]) -> None:
+        self.pointer, self.stream, self.owner = pointer, stream, owner
         self.address: int = pointer.ptr
-        self.owner = _owner_of(stream)
 
 
 def _owner_of(stream: Any) -> tuple[int, int]:
     """The number of a stream, with the thread where each has a stream of its own under that number."""
     return stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0
-
-
-def _seconds_of_product(arguments: Sequence[int]) -> float:
-    """A rough lower bound of the time that a call of cublasGemmStridedBatchedEx takes."""
-    columns, rows, terms, batch = *arguments[2:5], arguments[-3]
-    return LAUNCH_SECONDS + 2 * columns * rows * terms * batch / _OPERATIONS_PER_SECOND
 
 
 class CupyDriver:
@@ -284,24 +278,31 @@ class CupyDriver:
         device: AbstractContextManager[Any] = self._device
         return device
 
-    def allocate(self, nbytes: int) -> DeviceMemory:
+    def allocate(self, sizes: Sequence[int]) -> list[DeviceMemory]:
+        made: list[DeviceMemory] = []
+        stream, allocate = self._cuda.get_current_stream(), self._cuda.alloc
+        owner = _owner_of(stream)
         try:
-            # The pool frees all that it keeps, and tries again, before it gives up.
-            return self._memory(self._cuda.alloc(max(nbytes, 1)))
+            for nbytes in sizes:
+                # The pool frees all that it keeps, and tries again, before it gives up.
+                made.append(CupyMemory(allocate(nbytes or 1), stream, owner))
         except MemoryError as error:
-            raise TooLargeError(self._memory_report(shown_bytes(nbytes))) from error
+            raise TooLargeError(self._memory_report(shown_bytes(sizes[len(made)]))) from error
         except self._runtime.CUDARuntimeError as error:
             raise self._error(error) from error
+        return made
 
     def _memory(self, pointer: Any) -> CupyMemory:
-        return CupyMemory(pointer, self._cuda.get_current_stream())
+        stream = self._cuda.get_current_stream()
+        return CupyMemory(pointer, stream, _owner_of(stream))
 
-    def order_streams(self, memories: Iterable[Any]) -> AbstractContextManager[Any]:
+    def order_streams(self, memories: Collection[Any]) -> AbstractContextManager[Any] | None:
         stream = self._cuda.get_current_stream()
         own = _owner_of(stream)
-        others = {each.owner: each.stream for each in memories if each.owner != own}
-        if not others:
-            return _IN_ORDER
+        foreign = [each for each in memories if each.owner != own]
+        if not foreign:
+            return None
+        others = {each.owner: each.stream for each in foreign}
         if self.captures(stream):
             raise BackendError(
                 "backend 'cupy': the current stream captures a graph, which cannot wait for the stream of an array, "
@@ -460,27 +461,31 @@ class CupyDriver:
         try:
             with cupyx.errstate(linalg="raise"):
                 yield
-        except self._errors as error:
-            raise self._error(error) from error
         except (RuntimeError, ImportError) as error:
-            said = str(error).partition("\n")[0]
-            raise BackendError(
-                f"backend 'cupy': a library of CUDA failed, or is not installed: {said}.  To install it, {_INSTALL}"
-            ) from error
+            raise self._library_error(error) from error
+
+    def _library_error(self, error: Exception) -> BackendError | TooLargeError:
+        """The error for one of a library of CUDA."""
+        if isinstance(error, self._errors):
+            return self._error(error)
+        said = str(error).partition("\n")[0]
+        failed = f"backend 'cupy': a library of CUDA failed, or is not installed: {said}"
+        return BackendError(f"{failed}.  To install it, {_INSTALL}")
 
     def gemm(self, arguments: Sequence[int]) -> None:
-        with self.library_calls():
+        try:
             from cupy_backends.cuda.libs import cublas
 
-            # The handle is CuPy's, and so is its mode.
-            handle = self._cuda.Device().cublas_handle
-            mode = cublas.getMathMode(handle)
-            cublas.setMathMode(handle, mode | _FULL_PRECISION_REDUCTION)
+            handle = self._cuda.get_cublas_handle()
+            mode = cublas.getMathMode(handle)  # CuPy's, as the handle
+            cublas.setMathMode(handle, _MATH_MODE)
             try:
                 cublas.gemmStridedBatchedEx(handle, *arguments)
             finally:
                 cublas.setMathMode(handle, mode)
-        self._queue.add(_seconds_of_product(arguments))
+        except (RuntimeError, ImportError) as error:
+            raise self._library_error(error) from error
+        self._queue.add(LAUNCH_SECONDS + 2 * prod(arguments[2:5]) * arguments[-3] / _OPERATIONS_PER_SECOND)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call CUDA.  BackendError if the device failed, by this call or by a kernel before.
@@ -534,18 +539,14 @@ class CupyDriver:
             self._run(module.load, code)
         return module
 
-    def _remember(self, kernels: Sequence[tuple[CupyModule, str]]) -> None:
-        """Note that kernels are launched now."""
-        if kernels:
-            self._suspects.append(kernels)
-            self._launched += len(kernels)
-
     def prepare(self, launches: Launches) -> PackedLaunches:
         return PackedLaunches(launches, self._graphs)
 
     def submit(self, prepared: PackedLaunches, table: Table) -> None:
         stream = self._cuda.get_current_stream()
-        self._remember(prepared.kernels)
+        if prepared.kernels:
+            self._suspects.append(prepared.kernels)
+            self._launched += len(prepared.kernels)
         try:
             graph = None
             if len(prepared.calls) >= LEAST_CAPTURED and not self.captures(stream):

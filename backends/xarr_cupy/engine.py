@@ -71,7 +71,7 @@ class DeviceProgram:
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         with self.device.driver.active():
-            return self._loaded(*arguments)
+            return self._loaded.run(arguments)
 
 
 class LoadedProgram:
@@ -93,46 +93,47 @@ class LoadedProgram:
         self._has_tuples = any(
             isinstance(each, TupleType) for each in (*plan.graph.parameter_types, *self._types)
         )
-        self._arena = TensorType((self._memory.nbytes,), np.dtype(np.uint8))
+        #: What each run has of its own, the arena first, if there is one.
+        arena = TensorType((self._memory.nbytes,), np.dtype(np.uint8))
+        self._own = [*([arena] if arena.nbytes else []), *[each.type for each in self._memory.results]]
+        self._sizes = [each.nbytes for each in self._own]
         self._constants = [each.memory for each in self._memory.constants]
         #: The parameters that the plan writes over.
         self._reused = [number for number in plan.donated if _is_reused(plan, number)]
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results for these arguments.  BackendError for those of another backend."""
         if self._has_tuples:
             return pack(self._types, self._run_anywhere(flatten(arguments)))
-        return tuple(self._run_anywhere([*arguments]))
+        return tuple(self._run_anywhere(arguments))
 
-    def _run_anywhere(self, values: list[Any]) -> list[DeviceArray]:
+    def _run_anywhere(self, values: Sequence[Any]) -> list[DeviceArray]:
         """The results for arguments in any memory, and numbers."""
         arrays = self._arrays_of(values)
         if self._memory.has_vectors:
             for array in arrays:
                 if array.address % VECTOR_NBYTES:
                     return self._without_vectors._run_anywhere(arrays)
-        with self.device.driver.order_streams([*[each.memory for each in arrays], *self._constants]):
+        ordered = self.device.driver.order_streams([*[each.memory for each in arrays], *self._constants])
+        if ordered is None:
+            return self._run(arrays)
+        with ordered:
             return self._run(arrays)
 
-    def _arrays_of(self, values: list[Any]) -> list[DeviceArray]:
+    def _arrays_of(self, values: Sequence[Any]) -> list[DeviceArray]:
         """The arguments as arrays.  BackendError for those of another backend."""
-        arrays: list[DeviceArray] = []
-        new: list[int] = []
-        for index, value in enumerate(values):
-            array = value
-            if type(value) is NumberArgument:
-                array = value.array
-                # In a graph of the caller's it would be stored when that is launched: nothing to keep for others.
-                if array is None and value.is_known and not self.device.driver.captures():
-                    (array,) = self.device.store_numbers([value])
-                    value.array = array
-                elif array is None:
-                    value.is_known = True
-                    array = self.device.nothing
-                    new.append(index)
-            if type(array) is not DeviceArray:
+        arrays, new = [*values], []
+        for index in [index for index, value in enumerate(values) if type(value) is not DeviceArray]:
+            value = values[index]
+            if type(value) is not NumberArgument:
                 raise BackendError(f"wanted arrays of backend 'cupy', got {type(value).__name__}")
-            arrays.append(array)
+            # In a graph of the caller's it would be stored when that is launched: nothing to keep for others.
+            if value.array is None and value.is_known and not self.device.driver.captures():
+                (value.array,) = self.device.store_numbers([value])
+            if value.array is None:
+                value.is_known = True
+                new.append(index)
+            arrays[index] = value.array
         if new:
             # In one launch, or few.
             stored = self.device.store_numbers([values[index] for index in new])
@@ -151,8 +152,8 @@ class LoadedProgram:
         for number in self._reused:
             if not arguments[number].is_claimed:
                 arguments[number] = device.copy_of(arguments[number])
-        arena = device.new(self._arena) if memory.nbytes else device.nothing
-        results = [device.new(buffer.type) for buffer in memory.results]
+        results = device.new_arrays(self._own, self._sizes)
+        arena = results.pop(0) if memory.nbytes else device.nothing
         counter = None if self._progress is None else StepCounter(self._progress, self._step_count)
         arrays = [None, arena, *arguments, *results, *memory.constants]
         frame = Frame(device, arrays, counter)

@@ -26,6 +26,7 @@ from xarr_cupy.runtime.commands import (
     Computing,
     Launching,
     Multiplying,
+    Sorting,
     compute_by_library,
 )
 from xarr_cupy.runtime.launches import KernelLaunch, Launches, MemoryCopy
@@ -52,8 +53,8 @@ class ListingDriver:
     def active(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def allocate(self, nbytes: int) -> ListingMemory:
-        return ListingMemory()
+    def allocate(self, sizes: Sequence[int]) -> list[ListingMemory]:
+        return [ListingMemory() for _ in sizes]
 
     def upload(self, address: int, array: np.ndarray) -> None:
         """Constants, which programs copy to the device once, are nowhere."""
@@ -145,6 +146,10 @@ def _work_of_command(command: Any, accesses: dict[Any, int], iterations: int) ->
             return _work_of_launches(command.prepared, accesses)
         case Multiplying():
             nbytes = sum(each.type.nbytes for each in (command.lhs, command.rhs, command.result))
+            return Work(libraries=1, moved=nbytes, accessed=nbytes)
+        case Sorting():
+            # The library reads and writes them more than once, in memory of its own too.
+            nbytes = 2 * command.keys.type.nbytes + (command.numbers.type.nbytes if command.numbers else 0)
             return Work(libraries=1, moved=nbytes, accessed=nbytes)
         case Computing():
             arrays = [each for each in (*command.inputs, *command.outputs) if each is not None]

@@ -21,7 +21,10 @@ _TYPES: Final[dict[int, Any]] = {
 }
 #: (compute type, type of A and B, type of C) that cuBLAS has, and what it sums up in.
 _SUPPORTED: Final = {
-    **{(69, 0, 0): np.float32, (69, 4, 4): np.complex64, (71, 1, 1): np.float64, (71, 5, 5): np.complex128},
+    **{(compute, 0, 0): np.float32 for compute in (68, 69)},
+    **{(compute, 1, 1): np.float64 for compute in (70, 71)},
+    # Those that are not pedantic may form the product of complex numbers of three of real ones.
+    **{(69, 4, 4): np.complex64, (71, 5, 5): np.complex128},
     **{(68, type, result): np.float32 for type in (2, 14) for result in (type, 0)},
 }
 
@@ -191,20 +194,36 @@ def _refusing(function: Any) -> Any:
     return call
 
 
-def _sort(x: Any) -> Any:
-    """The sort of CuPy, which Thrust has for its own element types alone."""
-    if not isinstance(x, np.ndarray) or x.dtype.char not in "?bBhHiIlLqQefdFD":
-        raise LibraryError(f"sort: unsupported dtype {x.dtype}")
-    if x.ndim == 0:
-        raise LibraryError("sort: Sorting arrays with the rank of zero is not supported")
+_SORTED: Final = "?bBhHiIlLqQefdFD"
+
+
+def _order_of_thrust(dtype: Any, data: int, keys: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """A row in memory, of an element type that CuPy has, and the stable order into which Thrust sorts it."""
+    if np.dtype(dtype).char not in _SORTED:
+        raise LibraryError(f"sort: unsupported dtype {dtype}")
+    if len(shape) != 1 or keys or not data:
+        raise LibraryError("sort: one row was expected, which needs no numbers of rows")
+    x = _vector(data, dtype, shape[0])
     if x.dtype.char not in "fd":
-        return np.sort(x, kind="stable")
+        return x, np.argsort(x, kind="stable")
     # CUB goes by bits, but for zeros: NaNs with a sign are the first.
     bits = np.where(x == 0, 0, x).astype(x.dtype).view(f"i{x.itemsize}")
-    keys = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
-    return x[np.argsort(keys, kind="stable")]
+    return x, np.argsort(np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits), kind="stable")
 
 
+def _sort(dtype: Any, data: int, keys: int, shape: tuple[int, ...]) -> None:
+    x, order = _order_of_thrust(dtype, data, keys, shape)
+    x[...] = x[order]
+
+
+def _argsort(dtype: Any, numbers: int, data: int, keys: int, shape: tuple[int, ...]) -> None:
+    x, order = _order_of_thrust(dtype, data, keys, shape)
+    _vector(numbers, np.uint64, shape[0])[...] = order
+    x[...] = x[order]
+
+
+#: CuPy's module of Thrust, which sorts where the elements lie.
+THRUST: Final = SimpleNamespace(sort=_sort, argsort=_argsort)
 _SHARED: Final = (
     *(
         "ascontiguousarray",
@@ -232,8 +251,8 @@ ARRAYS: Final = SimpleNamespace(
             for name in ("cholesky", "eig", "eigh", "inv", "qr", "svd")
         }
     ),
-    sort=_sort,
     cuda=SimpleNamespace(
+        thrust=THRUST,
         cublas=SimpleNamespace(**CUBLAS),
         cusolver=SimpleNamespace(**CUSOLVER),
         get_cublas_handle=lambda: _HANDLES[0],

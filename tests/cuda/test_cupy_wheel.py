@@ -55,7 +55,7 @@ ADD = """extern "C" __global__ void add(const double *x, double *y) {
 
 def test_arrays_go_to_the_device_and_back(gpu: CupyDriver) -> None:
     x = np.arange(6.0)
-    memory, other = gpu.allocate(x.nbytes), gpu.allocate(x.nbytes)
+    memory, other = gpu.allocate([x.nbytes])[0], gpu.allocate([x.nbytes])[0]
     gpu.upload(memory.address, x)
     gpu.copy(other.address + 16, memory.address, 32)
     result = np.empty(4)
@@ -64,14 +64,14 @@ def test_arrays_go_to_the_device_and_back(gpu: CupyDriver) -> None:
 
 
 def test_freed_memory_goes_back_to_the_pool(gpu: CupyDriver) -> None:
-    memory = gpu.allocate(1000)
+    memory = gpu.allocate([1000])[0]
     address = memory.address
     del memory
-    assert gpu.allocate(1000).address == address
+    assert gpu.allocate([1000])[0].address == address
 
 
 def test_a_kernel_is_compiled_once_and_launched(gpu: CupyDriver) -> None:
-    x, y = gpu.allocate(24), gpu.allocate(24)
+    x, y = gpu.allocate([24])[0], gpu.allocate([24])[0]
     gpu.upload(x.address, np.arange(3.0))
     module = gpu.load(ADD)
     assert gpu.load(ADD) is module
@@ -86,7 +86,7 @@ def test_all_is_done_on_the_stream_of_the_caller(host: HostDevice) -> None:
     host.streams.clear()
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
-        x = gpu.allocate(24)
+        x = gpu.allocate([24])[0]
         gpu.upload(x.address, np.arange(3.0))
         launch(gpu, gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
         gpu.copy(x.address, x.address + 8, 8)
@@ -143,6 +143,35 @@ def test_products(dtype: str, device: str) -> None:
         assert_same(result, product())
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "int64", "float32", "float64"])
+def test_long_rows_are_sorted_with_their_numbers(dtype: str, device: str) -> None:
+    rng, size = np.random.default_rng(0), 2**16 + 5
+    x = rng.integers(0, 999, size).astype(dtype)
+    if x.dtype.kind == "f":
+        x = np.where(rng.random(size) < 0.2, rng.choice([0.0, -0.0, np.nan, -np.nan], size), x).astype(dtype)
+    order = np.argsort(x, kind="stable")
+    assert_same(np.asarray(xarr.argsort(xarr.asarray(x))), order)
+    keys, numbers = lax.sort((xarr.asarray(x), lax.iota("int64", size)), num_keys=1)
+    assert_same(np.asarray(keys), x[order])
+    assert_same(np.asarray(numbers), order)
+    assert_same(np.asarray(lax.sort(xarr.asarray(x))), x[order])
+
+
+@pytest.mark.parametrize("targets", [400, 70_000])
+def test_sorted_updates_have_the_bits_of_the_cpu(targets: int, device: str) -> None:
+    rng, count = np.random.default_rng(1), 2**16 + 5
+    # Fewer than 256 for each, so that none is folded in parts.
+    arrays = np.zeros(targets, "f4"), rng.integers(0, targets + 1, count), rng.normal(size=count).astype("f4")
+
+    def result() -> np.ndarray:
+        x, i, updates = map(xarr.asarray, arrays)
+        return np.asarray(xarr.jit(lambda *x: x[0].at[x[1]].add(x[2], mode="drop"))(x, i, updates))
+
+    made = result()
+    with xarr.use_backend("numpy"):
+        assert made.tobytes() == result().tobytes()
+
+
 def test_triangular_systems(device: str) -> None:
     a, b = np.tril(np.arange(1.0, 10.0).reshape(3, 3)), np.arange(6.0).reshape(3, 2)
     x = np.asarray(lax.linalg.triangular_solve(xarr.asarray(a), xarr.asarray(b), left_side=True, lower=True))
@@ -188,19 +217,19 @@ def test_the_tests_of_the_library_pass(name: str) -> None:
 def test_out_of_memory_is_told_after_the_pool_was_freed(host: HostDevice) -> None:
     gpu = driver.connect_cupy()
     host.limit = host.used + (1 << 20)
-    memory = gpu.allocate(600_000)
+    memory = gpu.allocate([600_000])[0]
     del memory
     # What the pool keeps is in the way: it is freed once.
-    held = gpu.allocate(700_000)
+    held = gpu.allocate([700_000])[0]
     with pytest.raises(
         TooLargeError,
         match=r"wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
         r"CuPy's pool keeps .*B, other programs and libraries hold 0 B",
     ) as caught:
-        gpu.allocate(800_000)
+        gpu.allocate([800_000])[0]
     assert isinstance(caught.value, MemoryError)
     del held
-    gpu.allocate(800_000)
+    gpu.allocate([800_000])[0]
 
 
 def test_an_array_that_is_too_large_says_so_and_what_to_do(host: HostDevice) -> None:
@@ -239,7 +268,7 @@ def test_machine_code_gets_the_memory_that_the_pool_keeps(
         "moduleLoadData",
         lambda image: host._raise_of_driver(2) if pool.free_bytes() else load(image),
     )
-    memory = gpu.allocate(1000)
+    memory = gpu.allocate([1000])[0]
     del memory
     assert pool.free_bytes() >= 1000
     gpu.load(ADD + "// with what the pool keeps")
@@ -303,7 +332,7 @@ OUTSIDE = ADD.replace("y[i] =", "y[i + 100000000] =")
 
 def test_a_fault_names_the_kernels_that_may_have_done_it(host: HostDevice) -> None:
     gpu = driver.connect_cupy()
-    x = gpu.allocate(24)
+    x = gpu.allocate([24])[0]
     gpu.upload(x.address, np.arange(3.0))
     launch(gpu, gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
     gpu.download(np.empty(3), x.address)

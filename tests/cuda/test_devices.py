@@ -157,7 +157,7 @@ def test_memory_is_that_of_its_device(host: HostDevice) -> None:
 def test_the_emulator_refuses_calls_of_another_device(cupy: Any) -> None:
     first, second = cupy._engine.driver, get("cupy:1")._engine.driver
     with first.active(), pytest.raises(AssertionError, match="another device is active"):
-        second.allocate(8)
+        second.allocate([8])
 
 
 def test_the_host_device_refuses_memory_of_another_device(host: HostDevice) -> None:

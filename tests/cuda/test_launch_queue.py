@@ -22,7 +22,7 @@ KERNEL = """extern "C" __global__ void add(double *x) {
 def launch_many(host: HostDevice, seconds: float, count: int) -> tuple[float, int]:
     """Launch kernels that take so long: seconds of work that had not run, at most, and waits of the host."""
     gpu = driver.connect_cupy()
-    module, x = gpu.load(KERNEL), gpu.allocate(8)
+    module, x = gpu.load(KERNEL), gpu.allocate([8])[0]
     gpu.wait()
     host.launch_seconds, host.most_ahead = seconds, 0.0
     before = host.event_waits

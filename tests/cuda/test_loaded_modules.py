@@ -37,7 +37,7 @@ def few(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> HostDevice:
 
 def test_modules_that_nobody_holds_are_bounded(few: HostDevice) -> None:
     before, gpu = count_modules(few), driver.connect_cupy()
-    x = gpu.allocate(8)
+    x = gpu.allocate([8])[0]
     gpu.upload(x.address, np.zeros(1))
     for k in range(20):
         launch(gpu, gpu.load(KERNEL.format(k)), "add", 1, [(x.address, 8)])
@@ -50,7 +50,7 @@ def test_modules_that_nobody_holds_are_bounded(few: HostDevice) -> None:
 
 def test_what_may_run_is_not_unloaded(few: HostDevice) -> None:
     gpu = driver.connect_cupy()
-    x, waits, early = gpu.allocate(8), few.device_waits, few.early_unloads
+    x, waits, early = gpu.allocate([8])[0], few.device_waits, few.early_unloads
     gpu.upload(x.address, np.zeros(1))
     for k in range(40):
         launch(gpu, gpu.load(KERNEL.format(100 + k)), "add", 1, [(x.address, 8)])

@@ -18,6 +18,7 @@ from xarr.compiler.schedules.gpu.builders import computes
 from xarr.dtypes import COMPLEX, FLOAT, SUB_BYTE, TABLE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr_cupy import host, libraries
 
@@ -46,6 +47,17 @@ _EXACT: Final = (
     ),
     *(ops.NextAfter, ops.Real, ops.Remainder, ops.RoundNearestAfz, ops.RoundNearestEven),
 )
+#: The library that computes each.
+_LIBRARIES: Final[dict[type[Op], str]] = {
+    ops.DotGeneral: "cuBLAS",
+    ops.Fft: "cuFFT",
+    ops.TriangularSolve: "cuBLAS",
+    **dict.fromkeys(
+        (ops.Cholesky, ops.Eig, ops.Eigh, ops.Svd, ops.Geqrf, ops.HouseholderProduct), "cuSOLVER"
+    ),
+    ops.Lu: "cuBLAS or cuSOLVER",
+    ops.Sort: "CUB",
+}
 #: Where results of each computer were seen, but for those of libraries.
 _SEEN: Final = {
     **dict.fromkeys(("kernel", "graphs", "memory", "parts"), "emulated"),
@@ -68,7 +80,7 @@ def computer_of(node: Node) -> str:
     if not get("reference").supports(type(op)):
         return "parts"
     if libraries.computes(node):
-        return libraries.LIBRARIES[type(op)]
+        return _LIBRARIES[type(op)]
     if computes(node):
         return "kernel"
     if op.runs_graphs:

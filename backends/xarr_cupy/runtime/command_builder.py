@@ -38,6 +38,7 @@ from xarr_cupy.runtime.commands import (
     Launching,
     LocatedArray,
     Multiplying,
+    Sorting,
     compute_by_host,
     compute_by_library,
 )
@@ -344,6 +345,8 @@ class PlanCommands(ABC):
         )
         if libraries.multiplies(node):
             self.multiply(node, inputs, outputs[0])
+        elif libraries.sorts(node):
+            self.sort(node, inputs[0], outputs)
         elif libraries.computes(node):
             self.out.add(Computing(blamed, node, compute_by_library, inputs, targets))
         elif (kernel := self._kernel_of(node)) is not None:
@@ -384,7 +387,17 @@ class PlanCommands(ABC):
             each if order is None else self.transpose(node, each, order, scratch)
             for each, order in zip(inputs, product.permutations, strict=True)
         ]
-        self.out.add(Multiplying(self.node_to_blame(node), product, lhs, rhs, output))
+        around = libraries.gemm_arguments(product, lhs.type.dtype, output.type.dtype)
+        self.out.add(Multiplying(self.node_to_blame(node), around, lhs, rhs, output))
+
+    def sort(self, node: Node, array: LocatedArray, outputs: Sequence[LocatedArray]) -> None:
+        """Let CUB sort a copy of an array."""
+        if array.type.dtype.kind == "f":
+            kernel = kernel_of_graph(libraries.with_one_nan(array.type), self.options.target)
+            self.launch_alone(node, kernel, [array], outputs[:1])
+        else:
+            self.copy(node, outputs[0], array)
+        self.out.add(Sorting(self.node_to_blame(node), *outputs))
 
     def transpose(
         self, node: Node, array: LocatedArray, permutation: Ints, scratch: ScratchMemory

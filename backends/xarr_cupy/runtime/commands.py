@@ -103,21 +103,36 @@ class CountingStep(NamedTuple):
 
 
 class Multiplying(NamedTuple):
-    """Call cuBLAS for a product of operands that lie as it takes them."""
+    """Call cuBLAS for a product of operands that lie as it takes them, with `gemm_arguments` around addresses."""
 
     node: Node
-    product: libraries.BatchedProduct
+    around: list[tuple[int, ...]]
     lhs: LocatedArray
     rhs: LocatedArray
     result: LocatedArray
 
     def run(self, frame: Frame) -> None:
-        device, table = frame.device, frame.addresses
-        lhs, rhs, result = (address_of(each.location, table) for each in (self.lhs, self.rhs, self.result))
-        dtypes = (self.lhs.type.dtype, self.result.type.dtype)
+        device, table, (sizes, second, first, last) = frame.device, frame.addresses, self.around
+        lhs, rhs, result = [address_of(each.location, table) for each in (self.lhs, self.rhs, self.result)]
         device.remember((self.node,))
         with device.faults:
-            device.driver.gemm(libraries.gemm_arguments(self.product, dtypes, (lhs, rhs, result)))
+            device.driver.gemm((*sizes, rhs, *second, lhs, *first, result, *last))
+
+
+class Sorting(NamedTuple):
+    """Let CUB sort an array where it lies, and store the numbers that its elements had, if they are wanted."""
+
+    node: Node
+    keys: LocatedArray
+    numbers: LocatedArray | None = None
+
+    def run(self, frame: Frame) -> None:
+        device, table = frame.device, frame.addresses
+        numbers = None if self.numbers is None else address_of(self.numbers.location, table)
+        device.remember((self.node,))
+        with device.faults, device.driver.library_calls():
+            keys = address_of(self.keys.location, table)
+            libraries.sort_in_place(device.driver.arrays, self.keys.type, keys, numbers)
 
 
 #: Of an operation and its operands: its results, arrays of the device or of NumPy.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, Final
 
@@ -57,7 +57,10 @@ class LoadedDevice:
     @contextmanager
     def using(self, *arrays: DeviceArray) -> Iterator[None]:
         """A context in which this thread calls the device, after what other streams did with arrays."""
-        with self.driver.active(), self.driver.order_streams([each.memory for each in arrays]):
+        with (
+            self.driver.active(),
+            self.driver.order_streams([each.memory for each in arrays]) or nullcontext(),
+        ):
             yield
 
     def remember(self, nodes: Sequence[Node]) -> None:
@@ -66,8 +69,9 @@ class LoadedDevice:
         self._launched += len(nodes)
 
     def submit(self, nodes: Sequence[Node], prepared: Any, table: Table) -> None:
-        """Launch what the driver has prepared, which computes operations."""
-        self.remember(nodes)
+        """Launch what the driver has prepared, which computes operations, one at least."""
+        self._recent.append(nodes)
+        self._launched += len(nodes)
         try:
             self.driver.submit(prepared, table)
         except DeviceFaultError as error:
@@ -102,17 +106,21 @@ class LoadedDevice:
         self._launched = 0
 
     def new(self, type: TensorType) -> DeviceArray:
-        return DeviceArray(self._allocate(type.nbytes), type)
+        return self.new_arrays((type,), (type.nbytes,))[0]
+
+    def new_arrays(self, types: Sequence[TensorType], sizes: Sequence[int]) -> list[DeviceArray]:
+        """An array of each type, with its bytes."""
+        return [*map(DeviceArray, self._allocate(sizes), types)]
 
     @cached_property
     def nothing(self) -> DeviceArray:
         """An array without elements, whose memory nobody accesses."""
         return self.new(TensorType((0,), np.dtype(np.uint8)))
 
-    def _allocate(self, nbytes: int) -> Any:
+    def _allocate(self, sizes: Sequence[int]) -> Any:
         """Memory of the device, which may fail there by what was launched before."""
         try:
-            return self.driver.allocate(nbytes)
+            return self.driver.allocate(sizes)
         except DeviceFaultError as error:
             self.add_suspects(error)
             raise
@@ -132,7 +140,7 @@ class LoadedDevice:
         if not numbers:
             return []
         rows = -(-len(numbers) // _NUMBERS_OF_KERNEL)
-        memory = self._allocate(rows * _NUMBERS_OF_KERNEL * NUMBER_NBYTES)
+        (memory,) = self._allocate((rows * _NUMBERS_OF_KERNEL * NUMBER_NBYTES,))
         for first in range(0, len(numbers), _NUMBERS_OF_KERNEL):
             words = [word for each in numbers[first : first + _NUMBERS_OF_KERNEL] for word in each.words]
             words += [0] * (len(_WORDS) - len(words))

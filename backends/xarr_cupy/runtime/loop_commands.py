@@ -35,7 +35,7 @@ from xarr_cupy.runtime.command_builder import (
     runs_as_kernel,
     scratch_nbytes,
 )
-from xarr_cupy.runtime.commands import Command, Commands, Computing, LocatedArray
+from xarr_cupy.runtime.commands import Command, Commands, Computing, LocatedArray, Sorting
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
 from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating, ShowingProgress
@@ -108,7 +108,7 @@ def launches_alone(plan: Plan, target: GpuTarget, repeats: bool, sorts: bool = F
 
 def sorts_in_arena(plan: Plan, step: program_plan.Step) -> bool:
     """Whether a step is a sort by CUB, to memory that nobody reads after the plan: it may be done in vain."""
-    if not isinstance(step.node.op, ops.Sort) or not libraries.computes(step.node):
+    if not libraries.sorts(step.node):
         return False
     return all(plan.layout.memory[plan.root(number)] == "arena" for number in step.outputs)
 
@@ -498,7 +498,8 @@ class ProgramCommands(PlanCommands):
 def _have_libraries(commands: Sequence[Command]) -> bool:
     """Whether a library computes a part of launches that are repeated."""
     return any(
-        isinstance(each, Computing) or (isinstance(each, Repeating) and _have_libraries(each.commands))
+        isinstance(each, Computing | Sorting)
+        or (isinstance(each, Repeating) and _have_libraries(each.commands))
         for each in commands
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xarr.compiler.plan.program_plan import Plan
@@ -33,8 +33,8 @@ class _ListingDriver:
     def prepare(self, launches: Launches) -> Launches:
         return tuple(launches)
 
-    def allocate(self, nbytes: int) -> _NoMemory:
-        return _NoMemory()
+    def allocate(self, sizes: Sequence[int]) -> list[_NoMemory]:
+        return [_NoMemory()] * len(sizes)
 
     def upload(self, address: int, array: Any) -> None:
         """Leave constants where they are."""

@@ -95,14 +95,20 @@ def test_sorted_updates_are_combined_to_the_same_bits(name: str) -> None:
     assert run(changed, arrays).tobytes() == run(graph, arrays).tobytes()
 
 
-def test_keys_are_as_wide_as_they_must_be() -> None:
-    for size, wanted in ((2**10 - 1, "uint32"), (2**10, "uint64")):
-        graph: Any = xarr.jit(lambda x, i, u: x.at[i].add(u, mode="drop")).lower(
-            f"f32[{size}]", "s64[4194304]", "f32[4194304]"
-        )
-        changed = sort_updates(graph.stage("decomposed"), lambda node: True)
-        (sort,) = [node for node in changed.nodes if isinstance(node.op, ops.Sort)]
-        assert sort.dtype.name == wanted
+@pytest.mark.parametrize(
+    ("sizes", "wanted"),
+    [
+        *(((2**16 - 1,), "uint16"), ((2**16,), "uint32"), ((2**32 - 1,), "uint32"), ((2**32,), "uint64")),
+        *(((2**8 - 1, 2**8), "uint16"), ((2**8, 2**8), "uint32")),
+    ],
+)
+def test_keys_are_as_wide_as_they_must_be(sizes: tuple[int, ...], wanted: str) -> None:
+    dims = lax.ScatterDimensionNumbers((), tuple(range(len(sizes))), tuple(range(len(sizes))))
+    types = [f"u8[{','.join(map(str, sizes))}]", f"s64[100,{len(sizes)}]", "u8[100]"]
+    graph: Any = xarr.jit(lambda x, i, u: lax.scatter_add(x, i, u, dims)).lower(*types)
+    changed = sort_updates(graph.stage("decomposed"), lambda node: True)
+    (sort,) = [node for node in changed.nodes if isinstance(node.op, ops.Sort)]
+    assert [each.dtype.name for each in sort.operands] == [wanted, "int64"]
 
 
 def test_windows_that_may_overlap_are_left() -> None:

@@ -9,7 +9,7 @@ import ctypes
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -86,15 +86,15 @@ class EmulatedDriver:
         """Nothing is asked of a device that is not the thread's; tests of the driver alone have none."""
         assert getattr(_thread, "ordinal", None) in (None, self.ordinal), "another device is active"
 
-    def order_streams(self, memories: Iterable[Any]) -> AbstractContextManager[None]:
-        return nullcontext()
+    def order_streams(self, memories: Collection[Any]) -> None:
+        """Nothing has to wait: there is one stream."""
 
     def captures(self) -> bool:
         return False
 
-    def allocate(self, nbytes: int) -> EmulatedMemory:
+    def allocate(self, sizes: Sequence[int]) -> list[EmulatedMemory]:
         self._check_active()
-        return EmulatedMemory(nbytes)
+        return [EmulatedMemory(nbytes) for nbytes in sizes]
 
     def upload(self, address: int, array: HostArray) -> None:
         self.uploads += 1

@@ -14,7 +14,7 @@ from typing import Any
 from tests.cuda import nvrtc
 from tests.cuda.host_wheel.capsules import exchange
 from tests.cuda.host_wheel.device import HostDevice, keep_text
-from tests.cuda.libraries import CUBLAS, gemm_strided_batched_ex
+from tests.cuda.libraries import CUBLAS, THRUST, gemm_strided_batched_ex
 
 #: Without these CuPy cannot work, and the tests say so.
 MISSING = "needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
@@ -31,7 +31,8 @@ def _cublas() -> ModuleType:
     modes: dict[int, int] = {}
 
     def gemm(handle: int, *arguments: int) -> None:
-        assert modes[handle] & 16, "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION was expected"
+        # Nor TF32, whose number is 3.
+        assert modes[handle] == 16, "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION was expected"
         gemm_strided_batched_ex(handle, *arguments)
 
     module.__dict__.update(
@@ -74,4 +75,7 @@ def load() -> tuple[Any, HostDevice]:
         return image
 
     compiler.createProgram, compiler.getCUBIN = create_program, cubin_of
-    return import_module("cupy"), device
+    cupy = import_module("cupy")
+    # Its code for devices is compiled beforehand.
+    cupy.cuda.thrust = THRUST
+    return cupy, device

@@ -1,10 +1,14 @@
 """Scatters whose updates are sorted by where they go, for backends that sort long rows of numbers by a library.
 
-The key of an update has the start of its window in the upper bits, a field for each component, and its own number in
-the lower ones; the sorted keys say which updates follow one another.  Fields have the order of the dimensions that they
-index, whatever that of the components, so that starts are sorted as elements lie in memory.  Those of one start stay in
-their order, so that the bits of what they are combined to are the same.  Of an update that goes nowhere the first field
-is too great.
+The key of an update is the start of its window, a field for each component, and beside it lies the update's number.  A
+radix sort goes through all bits of a key's type, so that is as narrow as it can be: on an H200 CUB sorts 10^7 keys of
+16 bits with their numbers in 251 us, of 32 in 445 to 483, of 64 in 950.
+
+Fields have the order of the dimensions that they index, whatever that of the components, so that starts are sorted as
+elements lie in memory.  Those of one start stay in their order, so that the bits of what they are combined to are the
+same.  Of an update that goes nowhere the first field is too great.
+
+Such a sort of keys, which a user may ask for too, is an operation of its own for a library that makes the numbers.
 
 The promise that indices are sorted, which users may give, is not relied on: what is found sorted was sorted here.
 """
@@ -22,13 +26,37 @@ from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
-from xarr.ir.op import Op
+from xarr.ir.op import Op, operation
 from xarr.ir.ops.indexing import Windows
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.stablehlo.printer import Printer
+from xarr.ir.types import Ints, TensorType, TupleType, Type, element_types
 
 _INT64: Final = np.dtype(np.int64)
-_UINT32: Final = np.dtype(np.uint32)
-_UINT64: Final = np.dtype(np.uint64)
+#: The types of keys by their bits.
+_KEYS: Final[dict[int, np.dtype[Any]]] = {
+    16: np.dtype(np.uint16),
+    32: np.dtype(np.uint32),
+    64: np.dtype(np.uint64),
+}
+
+
+@operation
+class NumberedSort(Op):
+    """The elements of a long row in ascending order, and the number that each had, equal ones in their order."""
+
+    name = "xarr.numbered_sort"
+    lax_name = "sort"
+    is_internal = True
+
+    def infer(self, *operands: Type) -> Type:
+        (keys,) = self.tensors(operands, 1)
+        return TupleType((keys, TensorType(keys.shape, _INT64)))
+
+    def results(self, node: Node) -> tuple[Type, ...]:
+        return element_types(node.type)
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return printer.generic(node, "", [], node.operands)
 
 
 def sort_updates(graph: Graph, is_sorted: Callable[[Node], bool]) -> Graph:
@@ -54,7 +82,7 @@ def sort_updates(graph: Graph, is_sorted: Callable[[Node], bool]) -> Graph:
 
 
 def _can_be_sorted(node: Node) -> bool:
-    """Whether windows are the same or apart, and there is a number for each key."""
+    """Whether windows are the same or apart, and there is a key for each start."""
     op, types = node.op, [each.tensor_type for each in node.operands]
     assert isinstance(op, ops.Scatter)
     if len(types) != 3 or op.input_batching_dims or any(type.dynamic for type in types):
@@ -62,7 +90,7 @@ def _can_be_sorted(node: Node) -> bool:
     windows = op.windows(*types)
     starts = zip(windows.index_map, windows.last_starts, strict=True)
     are_apart = all(windows.sizes[dim] == 1 or last == 0 for dim, last in starts)
-    return are_apart and bool(windows.last_starts) and sum(_widths(windows)) <= 64
+    return are_apart and bool(windows.last_starts) and sum(_widths(windows)) <= max(_KEYS)
 
 
 def _order_of_fields(windows: Windows) -> Ints:
@@ -76,10 +104,9 @@ def _last_starts(windows: Windows) -> Ints:
 
 
 def _widths(windows: Windows) -> Ints:
-    """The bits of the fields of a key: those of the components of a start, and that of the number of the update."""
+    """The bits of the fields of a key: those of the components of a start."""
     first, *others = _last_starts(windows)
-    numbers = (first + 1, *others, prod(windows.batch_shape) - 1)
-    return tuple([number.bit_length() for number in numbers])
+    return tuple([number.bit_length() for number in (first + 1, *others)])
 
 
 def _sort(node: Node, op: ops.Scatter, operands: tuple[Node, ...]) -> Node:
@@ -87,16 +114,18 @@ def _sort(node: Node, op: ops.Scatter, operands: tuple[Node, ...]) -> Node:
     array, indices, updates = operands
     windows = op.windows(*[each.tensor_type for each in operands])
     widths, count = _widths(windows), prod(windows.batch_shape)
-    dtype = _UINT32 if sum(widths) <= 32 else _UINT64
     order, components = _order_of_fields(windows), _components(op, indices, count)
-    keys = _keys([components[each] for each in order], windows, count, dtype)
-    keys = _op(ops.Sort(0, True, lexicographic([dtype], 1)), keys)
-    *fields, number = [_op(ops.Reshape((count, 1)), each) for each in _fields(keys, widths)]
+    starts = _starts([components[each] for each in order], windows, count)
+    keys = _join(starts, widths)
+    numbers = Node(ops.Iota(TensorType((count,), _INT64), 0))
+    both = _op(ops.Sort(0, True, lexicographic([keys.dtype, _INT64], 1)), keys, numbers)
+    keys, numbers = (_op(ops.GetTupleElement(index), both) for index in (0, 1))
+    *fields, number = [_reshape(each, (count, 1)) for each in (*_fields(keys, widths), numbers)]
     components = [fields[order.index(each)] for each in range(len(order))]
-    starts = components[0] if len(components) == 1 else _op(ops.Concatenate(1), *components)
+    vectors = components[0] if len(components) == 1 else _op(ops.Concatenate(1), *components)
     rows = _rows(op, updates, windows, number)
     return node.rebuilt(
-        (array, starts, rows),
+        (array, vectors, rows),
         replace(
             op,
             update_window_dims=tuple(range(1, rows.tensor_type.rank)),
@@ -121,8 +150,8 @@ def _components(op: ops.Scatter, indices: Node, count: int) -> list[Node]:
     return parts
 
 
-def _keys(components: list[Node], windows: Windows, count: int, dtype: np.dtype[Any]) -> Node:
-    """The key of each update, of the components of its start in the order of their fields."""
+def _starts(components: list[Node], windows: Windows, count: int) -> list[Node]:
+    """The fields of each start, of its components in the order of the fields."""
     fits: Node | None = None
     for component, last in zip(components, _last_starts(windows), strict=True):
         least, most = (full(each, (count,), _INT64) for each in (0, last))
@@ -134,13 +163,18 @@ def _keys(components: list[Node], windows: Windows, count: int, dtype: np.dtype[
         fits = inside if fits is None else _op(ops.And(), fits, inside)
     assert fits is not None, "a scatter of several windows has indices"
     outside = [_last_starts(windows)[0] + 1, *[0] * (len(components) - 1)]
-    fields = [
-        _convert(_op(ops.Select(), fits, component, full(other, (count,), _INT64)), dtype)
+    return [
+        _op(ops.Select(), fits, component, full(other, (count,), _INT64))
         for component, other in zip(components, outside, strict=True)
     ]
-    key, *others = [*fields, Node(ops.Iota(TensorType((count,), dtype), 0))]
-    for field, width in zip(others, _widths(windows)[1:], strict=True):
-        key = _op(ops.Or(), _op(ops.ShiftLeft(), key, full(width, (count,), dtype)), field)
+
+
+def _join(fields: list[Node], widths: Ints) -> Node:
+    """Keys of fields, the first one in the upper bits."""
+    dtype = next(dtype for most, dtype in _KEYS.items() if sum(widths) <= most)
+    key, *others = [_convert(each, dtype) for each in fields]
+    for field, width in zip(others, widths[1:], strict=True):
+        key = _op(ops.Or(), _op(ops.ShiftLeft(), key, full(width, key.shape, dtype)), field)
     return key
 
 
@@ -178,3 +212,27 @@ def _convert(node: Node, dtype: np.dtype[Any]) -> Node:
 
 def _op(op: Op, *operands: Node) -> Node:
     return Node(op, operands)
+
+
+def number_sorts(graph: Graph, is_long: Callable[[Node], bool]) -> Graph:
+    """`graph` with sorts of keys beside the numbers of their elements as NumberedSort, where `is_long` says so."""
+
+    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+            if _has_numbers(node) and is_long(node):
+                return node.rebuilt(operands[:1], NumberedSort())
+            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
+            return None if op is node.op else node.rebuilt(operands, op)
+
+        return rewritten(graph, rule)
+
+    return OncePerGraph(rewrite)(graph)
+
+
+def _has_numbers(node: Node) -> bool:
+    """Whether a sort goes by keys alone, and has beside them the number of each."""
+    op, operands = node.op, node.operands
+    if not isinstance(op, ops.Sort) or len(operands) != 2:
+        return False
+    numbers = ops.Iota(TensorType(node.operands[0].shape, _INT64), op.dimension)
+    return operands[1].op == numbers and op.comparator == lexicographic([operands[0].dtype, _INT64], 1)
