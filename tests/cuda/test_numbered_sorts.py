@@ -129,8 +129,8 @@ def test_other_sorts_are_kernels(shape: tuple[int, ...], dtypes: tuple[str, ...]
         ]
         return lax.sort(tuple(operands), num_keys=1)
 
-    given = [xarr.zeros(shape, dtype=dtype) for dtype in dtypes if dtype != "iota"]
-    graph = number_sorts(graph_of(function, *given), libraries.is_long_row)
+    arrays = [xarr.zeros(shape, dtype=dtype) for dtype in dtypes if dtype != "iota"]
+    graph = number_sorts(graph_of(function, *arrays), libraries.is_long_row)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Sort)]
     assert not libraries.computes(node)
 
