@@ -61,7 +61,9 @@ def _number(item: Any) -> int | None:
     if type(item) is int:
         return item
     if isinstance(item, Handle):
-        value = item._node.value
+        value = item._node.value if item._value is None else item._value
+        if type(value) is int or type(value) in _NUMPY_INTS:
+            return int(value)
         if type(value) is np.ndarray and not value.ndim and value.dtype.kind in "iu":
             return int(value)
     return None
@@ -94,7 +96,9 @@ def array_items(table: SmallOps, index: Any, device: Device) -> tuple[Any, ...] 
 
 def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None:
     """An item of an index as an array of ints or bools that is on the host; None for anything else."""
-    if isinstance(item, Handle):
+    if isinstance(item, Handle) and item._value is not None and item._device is None:
+        value = np.asarray(item._value)  # of constants alone: nothing is recorded for it
+    elif isinstance(item, Handle):
         node = item._node
         if node.device is not None and node.device.committed is not device.committed:
             return None
