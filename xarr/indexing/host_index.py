@@ -97,7 +97,7 @@ def array_items(table: SmallOps, index: Any, device: Device) -> tuple[Any, ...] 
 def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None:
     """An item of an index as an array of ints or bools that is on the host; None for anything else."""
     if isinstance(item, Handle) and item._value is not None and item._device is None:
-        value = np.asarray(item._value)  # of constants alone: nothing is recorded for it
+        value: HostArray | None = np.asarray(item._value)  # of constants alone: nothing is recorded for it
     elif isinstance(item, Handle):
         node = item._node
         if node.device is not None and node.device.committed is not device.committed:
