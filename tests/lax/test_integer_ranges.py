@@ -13,6 +13,7 @@ from tests.compare import assert_same
 from tests.support.draws.indices import count_up
 from xarr import lax
 from xarr.errors import IndexingError
+from xarr.lax import integer_ranges
 from xarr.lax.integer_ranges import range_of
 
 pytestmark = pytest.mark.implicit
@@ -233,3 +234,22 @@ def test_indices_made_by_sorts_reductions_and_moves_are_certain(name: str) -> No
     pick = PICKS[name]
     assert not is_checked(pick, X)
     assert_same(xarr.jit(pick)(X), pick(X))
+
+
+def test_long_chains_of_choices_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [0]
+    rule = integer_ranges.range_by_rule
+
+    def count(node: Any, known: Any) -> Any:
+        asked[0] += 1
+        return rule(node, known)
+
+    monkeypatch.setattr(integer_ranges, "range_by_rule", count)
+
+    def pick(x: Any, k: Any) -> Any:
+        for step in range(9):
+            k = xarr.where(k < step, k + step, k - step)
+        return x[k]
+
+    assert is_checked(pick, X, xarr.asarray(3))
+    assert 0 < asked[0] < 1000

@@ -25,8 +25,13 @@ def counts(index: Node, start: Node, stop: Node) -> None:
         _counters[index] = first[0], last[1] - 1
 
 
-def range_of(node: Node, depth: int = 0) -> Range | None:
+def range_of(node: Node) -> Range | None:
     """Between which numbers the elements of an integer array lie, None if that is not known or there are none."""
+    return _range_of(node, 0, {})
+
+
+def _range_of(node: Node, depth: int, known: dict[tuple[Node, int], Range | None]) -> Range | None:
+    """The range of a node so deep; rules ask for the same one many times."""
     if not has_range(node):
         return None
     if node in _counters:
@@ -36,4 +41,8 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
     if node.value is not None or type(node) is StandIn:
         values = values_at_hand(node) if prod(node.shape) <= MOST_VALUES else None
         return None if values is None else range_of_values(values)
-    return None if depth > _DEEPEST else range_by_rule(node, lambda each: range_of(each, depth + 1))
+    if depth > _DEEPEST:
+        return None
+    if (node, depth) not in known:
+        known[node, depth] = range_by_rule(node, lambda each: _range_of(each, depth + 1, known))
+    return known[node, depth]
