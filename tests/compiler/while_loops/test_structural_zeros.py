@@ -79,3 +79,26 @@ def test_a_condition_is_a_bound_of_the_loop() -> None:
     text = str(xarr.jit(fill()).lower(xarr.asarray(NUMBERS)).stage("loops"))
     assert "combine" in text and " by fma(" in text
     assert "? in" not in text.partition(" by fma(")[0].rpartition("vector")[2]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_zeros_behind_a_carried_number_of_any_type(dtype: str) -> None:
+    def function(a: Any, first: Any) -> Any:
+        position = xarr.arange(N, dtype=dtype)
+
+        def step(j: Any, carried: Any) -> Any:
+            k, factor, total = carried
+            before = xarr.where(position < k, a, 0.0)
+            total = total + before @ xarr.where(position < k, a[j], 0.0)
+            return (
+                (k + 1).astype(dtype),
+                factor.at[:, j].set(xarr.clip(factor @ factor[j] + a[j], -9, 9)),
+                total,
+            )
+
+        return lax.fori_loop(0, N, step, (first, xarr.zeros((N, N)), xarr.zeros(N)))[2]
+
+    x, first = xarr.asarray(NUMBERS), xarr.asarray(np.array(3, dtype))
+    with xarr.config(fusion="off"):
+        wanted = np.asarray(function(x, first))
+    assert_same(xarr.jit(function)(x, first), wanted)

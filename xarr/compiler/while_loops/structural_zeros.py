@@ -115,5 +115,7 @@ def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]], know
 def _in_front_of(number: Node, operand: Node, axis: int) -> Node:
     """The operand, written as zeros from a number on."""
     position = Node(ops.Iota(TensorType(operand.shape, _INT64), axis))
+    if number.dtype != _INT64:
+        number = Node(ops.Convert(_INT64), (number,))
     before = Node(ops.Compare("LT"), (position, Node(ops.BroadcastInDim(operand.shape, ()), (number,))))
     return Node(ops.Select(), (before, operand, full(0, operand.shape, operand.dtype)))
