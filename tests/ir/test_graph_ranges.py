@@ -10,10 +10,13 @@ import pytest
 
 import xarr
 from xarr import lax
+from xarr.communication.process_groups import Mesh
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.constants import constant
+from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import Range, RangeOf
+from xarr.ir.types import TensorType
 
 X = np.arange(9)
 K = np.int64(3)
@@ -147,3 +150,23 @@ def test_a_graph_that_several_operations_run_is_noted_for_each() -> None:
         return step(xarr.arange(4)) + step(xarr.arange(4) + 10)
 
     assert ranges_in(function, X) == {(0, 3), (10, 13)}
+
+
+def test_a_graph_that_is_run_again_for_the_same_ranges_is_noted_once() -> None:
+    k = parameter(TensorType((), np.dtype(np.int64)))
+    inner = Graph((k,), [Node(ops.Abs(), (k,))])
+    for _ in range(16):
+        once = Node(ops.Call(inner), (k,))
+        inner = Graph((k,), [Node(ops.Call(inner), (once,))])
+    noted = []
+    GraphRanges(lambda node, range_of: noted.append(node)).go_through(inner)
+    assert len(noted) < 100
+
+
+def test_what_other_operations_run_is_noted_without_ranges() -> None:
+    k = parameter(TensorType((), np.dtype(np.int64)))
+    size = Graph((k,), [Node(ops.Abs(), (k,))])
+    parts = ops.ManualComputation(Mesh((("x", 1),)), ((),), ((),), ("x",), size, lambda op, _: op)
+    called = Node(ops.Call(size), (constant(3, k.dtype),))
+    for results in ([called, Node(parts, (k,))], [Node(parts, (k,)), called]):
+        assert ranges_of(Graph((k,), results), ops.Abs) == {(3, 3), None}

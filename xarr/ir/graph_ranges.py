@@ -28,13 +28,14 @@ _DEEPEST: Final = 24
 class GraphRanges:
     """Goes through a graph, and calls `note(node, range_of)` for each node wherever it is computed.
 
-    A node of a graph that several operations run is noted for each of them, and nothing else is known of it than what
-    holds each time.
+    A node of a graph that several operations run is noted for each of them, but once for those whose operands have the
+    same ranges, and nothing else is known of it than what holds each time.
     """
 
     def __init__(self, note: Callable[[Node, RangeOf], None]) -> None:
         self._note = note
         self._known: dict[tuple[int, _Ranges], tuple[Graph, _Ranges]] = {}
+        self._noted: set[tuple[int, _Ranges]] = set()
 
     def go_through(self, graph: Graph) -> None:
         """Note all nodes of a graph, of whose parameters nothing is known."""
@@ -50,11 +51,13 @@ class GraphRanges:
         if depth > _DEEPEST:
             return self._give_up(graph, notes)
         key = id(graph), parameters
-        if not notes and key in self._known:
+        if key in (self._noted if notes else self._known):
             return self._known[key][1]
         known = self._go_through(graph, parameters, notes, depth)
         results = tuple([known.get(node) for node in graph.results])
         self._known[key] = graph, results
+        if notes:
+            self._noted.add(key)
         return results
 
     def _give_up(self, graph: Graph, notes: bool) -> _Ranges:
@@ -94,6 +97,8 @@ class GraphRanges:
         if isinstance(op, ops.Call):
             return self._results(op.computation, operands, notes, depth + 1)
         if not isinstance(op, ops.If | ops.Case):
+            for graph in op.graphs if op.runs_graphs else ():
+                self._give_up(graph, notes)
             return None
         first, *others = [self._results(each, operands[1:], notes, depth + 1) for each in op.graphs]
         for other in others:
