@@ -17,11 +17,13 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.absent_names import missing
 from xarr.base.names import public_names as _public_names
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
+from xarr.calls.fourier_calls import FOURIER_ROWS
+from xarr.calls.host_functions import ROWS, tries_host
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
 from xarr.ir.types import Ints
@@ -248,6 +250,9 @@ def _some(name: str, plan: Plan, array: Array) -> tuple[Ints | None, Ints]:
     return sizes, axes
 
 
+ROWS.update(FOURIER_ROWS)
+
+
 # --- of one dimension -----------------------------------------------------------------------------
 
 
@@ -396,7 +401,7 @@ def irfft2(
 # --- frequencies ----------------------------------------------------------------------------------
 
 
-@names_errors
+@tries_host
 def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `fft` of n points at distance d: 0, 1 … n / 2 - 1, -n / 2 … -1, over n d.
 
@@ -410,7 +415,7 @@ def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLi
     return _frequencies(signed, size, d, device, dtype)
 
 
-@names_errors
+@tries_host
 def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `rfft` of n points at distance d: 0, 1 … n // 2, over n d.
 
@@ -438,7 +443,7 @@ def _frequencies(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DT
     return commit(convert(lax.mul(wide, 1.0 / (n * d)), wanted), as_device(device))
 
 
-@names_errors
+@remembers_calls
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """`x` rolled so that frequency 0 is in the middle along `axes` (all if None).
 
@@ -447,7 +452,7 @@ def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     return _shift("fftshift", x, axes, 1)
 
 
-@names_errors
+@remembers_calls
 def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The inverse of `fftshift`, another function for odd sizes.  Source: NumPy and Array API."""
     return _shift("ifftshift", x, axes, -1)

@@ -20,7 +20,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 from numpy import ndarray
 
-from xarr.base.at_once.numpy_calls import WIDE, ArgumentKind, NumPyCall, Unless, kind_of
+from xarr.base.at_once.numpy_calls import WIDE, ArgumentKind, Kinds, NumPyCall, Unless, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
@@ -293,7 +293,7 @@ def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
     return np.bincount(x, weights, minlength)
 
 
-def _refuse_large(*sizes: int) -> None:
+def refuse_large(*sizes: int) -> None:
     """ValueError for a result with so many elements along its dimensions that it is no small array of any type."""
     refuse(math.prod(sizes) > MOST_PLAIN_BYTES)
 
@@ -303,14 +303,14 @@ def _pad(array: HostArray, pad_width: Any, mode: Any = "constant") -> HostArray:
     widths = [pad_width] if type(pad_width) is int else pad_width
     pairs = [each if type(each) is tuple else (each,) for each in widths]
     most = max([width for pair in pairs for width in pair], default=0)
-    _refuse_large(*[size + 2 * most for size in array.shape])
+    refuse_large(*[size + 2 * most for size in array.shape])
     return np.pad(array, pad_width, mode)
 
 
 def _repeat(a: HostArray, repeats: int, axis: int | None = None) -> HostArray:
     """`repeat`, which of no elements NumPy makes less than none."""
     refuse(repeats < 0)
-    _refuse_large(a.size, repeats)
+    refuse_large(a.size, repeats)
     return np.repeat(a, repeats, axis)
 
 
@@ -318,12 +318,12 @@ def _tile(A: HostArray, reps: int | tuple[int, ...]) -> HostArray:
     """As `_repeat`."""
     counts = reps if isinstance(reps, tuple) else (reps,)
     refuse(min(counts, default=0) < 0)
-    _refuse_large(A.size, *counts)
+    refuse_large(A.size, *counts)
     return np.tile(A, reps)
 
 
 def _outer(a: HostArray, b: HostArray) -> HostArray:
-    _refuse_large(np.size(a), np.size(b))
+    refuse_large(np.size(a), np.size(b))
     return np.outer(a, b)
 
 
@@ -331,7 +331,7 @@ def _triangle(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
     """`tril` or `triu`, which make a matrix of a vector."""
 
     def keep(m: HostArray, k: int = 0) -> HostArray:
-        _refuse_large(m.size, m.size if m.ndim == 1 else 1)
+        refuse_large(m.size, m.size if m.ndim == 1 else 1)
         return call(m, k)
 
     return keep
@@ -381,14 +381,14 @@ def _show_windows(x: HostArray, window_shape: int, axis: int | None = None) -> H
 def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
     """`take` at integers, at which NumPy does not look if there is nothing to take."""
     refuse(indices.dtype.kind != "i" or not a.size)
-    _refuse_large(indices.size, 1 if axis is None else a.size // a.shape[axis])
+    refuse_large(indices.size, 1 if axis is None else a.size // a.shape[axis])
     return np.take(a, indices, axis)
 
 
 def _refuse_product(a: HostArray, b: HostArray) -> None:
     refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
     terms = max(a.shape[-1], 1)
-    _refuse_large(a.size // terms, b.size // terms)
+    refuse_large(a.size // terms, b.size // terms)
 
 
 def _dot(a: HostArray, b: HostArray) -> HostArray:
@@ -410,18 +410,18 @@ def _factorise(a: HostArray) -> HostArray:
     return factor
 
 
-def _options(**kinds: int | frozenset[str]) -> Mapping[str, int | frozenset[str]]:
+def options_of(**kinds: Kinds) -> Mapping[str, Kinds]:
     return MappingProxyType(kinds)
 
 
-AXIS: Final = _options(axis=ArgumentKind.INT | ArgumentKind.NONE)
+AXIS: Final = options_of(axis=ArgumentKind.INT | ArgumentKind.NONE)
 _AXES: Final = ArgumentKind.NONE | ArgumentKind.INT | ArgumentKind.INTS
 #: Of sums and of extremes, for which NumPy's functions have the same order up to `out`.
-_OF_SUMS: Final = _options(
+_OF_SUMS: Final = options_of(
     axis=_AXES, dtype=ArgumentKind.NONE, out=ArgumentKind.NONE, keepdims=ArgumentKind.BOOL
 )
-_OF_EXTREMES: Final = _options(axis=_AXES, out=ArgumentKind.NONE, keepdims=ArgumentKind.BOOL)
-_ACCUMULATED: Final = _options(
+_OF_EXTREMES: Final = options_of(axis=_AXES, out=ArgumentKind.NONE, keepdims=ArgumentKind.BOOL)
+_ACCUMULATED: Final = options_of(
     axis=ArgumentKind.INT | ArgumentKind.NONE, dtype=ArgumentKind.NONE, out=ArgumentKind.NONE
 )
 _ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs")
@@ -435,7 +435,8 @@ _EXTREMES: Final = {
     **{"any": (np.logical_or, 0), "all": (np.logical_and, 0)},
     **{"max": (np.maximum, EITHER), "min": (np.minimum, EITHER)},
 }
-#: By the names of functions as errors have them.  Methods of NumPy's arrays are quicker than functions.
+#: By the names of functions as errors have them; `fourier_calls` adds some.  Methods of NumPy's arrays are quicker than
+#: functions.
 ROWS: Final[dict[str, NumPyCall]] = {
     **{name: NumPyCall(ufunc.reduce, _ALL, options=_OF_SUMS, fills=True) for name, ufunc in _SUMS.items()},
     **{
@@ -447,14 +448,14 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "median": NumPyCall(
         np.median,
         _REAL,
-        options=_options(axis=_AXES, keepdims=ArgumentKind.BOOL),
+        options=options_of(axis=_AXES, keepdims=ArgumentKind.BOOL),
         unless=Unless.EMPTY | EITHER,
     ),
     **{
         name: NumPyCall(
             getattr(np.ndarray, name),
             _ALL,
-            options=_options(axis=ArgumentKind.INT | ArgumentKind.NONE, out=ArgumentKind.NONE),
+            options=options_of(axis=ArgumentKind.INT | ArgumentKind.NONE, out=ArgumentKind.NONE),
         )
         for name in ("argmax", "argmin")
     },
@@ -474,17 +475,17 @@ ROWS: Final[dict[str, NumPyCall]] = {
         name: NumPyCall(getattr(np, name), _ALL, lists=True, is_bounded=True) for name in ("hstack", "vstack")
     },
     **{
-        name: NumPyCall(_triangle(getattr(np, name)), _ALL, options=_options(k=ArgumentKind.INT))
+        name: NumPyCall(_triangle(getattr(np, name)), _ALL, options=options_of(k=ArgumentKind.INT))
         for name in ("tril", "triu")
     },
     "roll": NumPyCall(
-        np.roll, _ALL, options=_options(shift=ArgumentKind.INT | ArgumentKind.INTS, axis=_AXES)
+        np.roll, _ALL, options=options_of(shift=ArgumentKind.INT | ArgumentKind.INTS, axis=_AXES)
     ),
-    "diff": NumPyCall(_diff, _ALL, options=_options(n=ArgumentKind.INT, axis=ArgumentKind.INT)),
+    "diff": NumPyCall(_diff, _ALL, options=options_of(n=ArgumentKind.INT, axis=ArgumentKind.INT)),
     "pad": NumPyCall(
         _pad,
         _ALL,
-        options=_options(
+        options=options_of(
             pad_width=ArgumentKind.INT | ArgumentKind.INTS | ArgumentKind.PAIRS,
             mode=frozenset({"constant", "edge"}),
         ),
@@ -498,11 +499,11 @@ ROWS: Final[dict[str, NumPyCall]] = {
         for name in ("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder")
     },
     "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=EITHER),
-    "round": NumPyCall(_round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
+    "round": NumPyCall(_round, "dfDF", options=options_of(decimals=ArgumentKind.INT)),
     "repeat": NumPyCall(
-        _repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
+        _repeat, _ALL, options=options_of(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
     ),
-    "tile": NumPyCall(_tile, _ALL, options=_options(reps=ArgumentKind.INT | ArgumentKind.INTS)),
+    "tile": NumPyCall(_tile, _ALL, options=options_of(reps=ArgumentKind.INT | ArgumentKind.INTS)),
     "array": NumPyCall(np.array, WIDE, lists=True, numbers=True, is_bounded=True),
     "outer": NumPyCall(_outer, _ALL, most=2),
     "matmul": NumPyCall(np.matmul, _ALL, most=2, contracts=True),
@@ -513,17 +514,17 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "arange": NumPyCall(
         _range,
         most=0,
-        options=_options(
+        options=options_of(
             start=ArgumentKind.INT, stop=ArgumentKind.INT | ArgumentKind.NONE, step=ArgumentKind.INT
         ),
     ),
     "sliding_window_view": NumPyCall(
         _show_windows,
         _ALL,
-        options=_options(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
+        options=options_of(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
     ),
     "take": NumPyCall(_take, _ALL, most=2, options=AXIS),
-    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=_options(minlength=ArgumentKind.INT)),
+    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=options_of(minlength=ArgumentKind.INT)),
     "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
     "linalg.inv": NumPyCall(np.linalg.inv, "d"),
     "linalg.cholesky": NumPyCall(_factorise, "d"),

@@ -149,7 +149,7 @@ def wrap_constant(
         nodes = [each.node() if type(each) is Recipe else each for each in own]
         devices = [each.device for each in nodes if isinstance(each, Node) and each.device is not None]
         return wrap_value(value, devices[0] if devices else device.uncommitted, frame)
-    result = _new(handles._array_class)
+    result = _new(handles._array_class or handles.array_class())
     result._shown = None
     result._value = value
     result._device = result._part = None

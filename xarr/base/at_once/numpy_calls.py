@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,12 @@ EXACT_SINGLE: Final = 2**24
 _GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
 
 
+#: The kinds of values that an argument may have, or strings, and None.
+Kinds: TypeAlias = int | frozenset[str | None]
+
+
 class ArgumentKind:
-    """Kinds of arguments beside arrays: None, an int, True or False, a tuple of ints, one of tuples of ints.
+    """Kinds of arguments beside arrays: None, an int, True or False, a tuple of ints, one of tuples of ints, a float.
 
     Plain ints, which are combined many times quicker than members of an enumeration.
     """
@@ -29,6 +33,7 @@ class ArgumentKind:
     BOOL: Final = 4
     INTS: Final = 8
     PAIRS: Final = 16
+    FLOAT: Final = 32
 
 
 class Unless:
@@ -40,7 +45,11 @@ class Unless:
 
 
 #: The kinds of values by their classes; of ints and tuples they depend on the value.
-_BY_CLASS: Final = {bool: ArgumentKind.BOOL, NoneType: ArgumentKind.NONE}
+_BY_CLASS: Final = {
+    bool: ArgumentKind.BOOL,
+    NoneType: ArgumentKind.NONE,
+    float: ArgumentKind.FLOAT,
+}
 
 
 def kind_of(value: Any) -> int:
@@ -67,7 +76,7 @@ class NumPyCall(NamedTuple):
 
     call: it; chars: the codes of the element types of its arrays; most: so many of the first arguments may be arrays.
     options: the arguments after these in their order, by position or by name, and by name alone `keepdims` of those
-        that have an axis; each with the kinds of its values that mean the same to both, or with these strings.
+        that have an axis; each with the kinds of its values that mean the same to both, or with these strings or None.
     lists: whether a list of arrays may stand for one; numbers: whether arrays without dimensions and numbers may;
         both: whether lists may hold lists and numbers too.
     fills: whether the first option is passed as None where a call leaves it out.
@@ -79,7 +88,7 @@ class NumPyCall(NamedTuple):
     call: Callable[..., Any]
     chars: str = "dl?"
     most: int = 1
-    options: Mapping[str, int | frozenset[str]] = MappingProxyType({})
+    options: Mapping[str, Kinds] = MappingProxyType({})
     lists: bool = False
     numbers: bool = False
     fills: bool = False
@@ -115,5 +124,5 @@ class NumPyCall(NamedTuple):
         """Whether an option of this name and value means the same to both."""
         known = self.options.get(name, 0)
         if isinstance(known, frozenset):
-            return type(value) is str and value in known
+            return (value is None or type(value) is str) and value in known
         return bool(kind_of(value) & known)
