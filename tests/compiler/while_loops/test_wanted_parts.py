@@ -129,3 +129,16 @@ def test_same_results(name: str, array: np.ndarray[Any, Any]) -> None:
 def test_loops_run_where_rows_are_wanted() -> None:
     text = str(xarr.jit(CASES["behind"][0]).lower(xarr.asarray(NUMBERS)).stage("program"))
     assert "outside" in text or " <= i" in text
+
+
+def test_positions_that_wrap_around_are_none() -> None:
+    def function(a: Any, k: Any) -> Any:
+        def step(_: Any, x: Any) -> Any:
+            return xarr.where(lax.iota("int8", 200) < k, xarr.sum(a + x[0], axis=1), x)
+
+        return lax.fori_loop(0, 3, step, xarr.ones(200))
+
+    a, k = xarr.asarray(np.tile(NUMBERS[:20], (10, 1))), xarr.asarray(np.int8(20))
+    with xarr.config(fusion="off"):
+        wanted = np.asarray(function(a, k))
+    assert_same(xarr.jit(function)(a, k), wanted)

@@ -245,11 +245,13 @@ class Positions:
         """The dimension along which an array has its positions, and what is added to them."""
         node = self.fixed.get(node, node)
         op = node.op
+        if node.dtype.kind not in "iu":
+            return None
         if isinstance(op, ops.Iota):
-            return (op.dimension, 0) if node.dtype.kind in "iu" else None
+            return (op.dimension, 0) if _fits(0, node.shape[op.dimension] - 1, node.dtype) else None
         if isinstance(op, ops.BroadcastInDim | ops.Reshape | ops.Convert):
             below = self.position(node.operands[0])
-            if below is None or node.dtype.kind not in "iu":
+            if below is None:
                 return None
             axis, start = below
             if not isinstance(op, ops.Convert):
