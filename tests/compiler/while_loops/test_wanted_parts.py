@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
+from xarr.compiler.while_loops.wanted_parts import Positions, leave_out_unwanted
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 
@@ -142,3 +142,28 @@ def test_positions_that_wrap_around_are_none() -> None:
     with xarr.config(fusion="off"):
         wanted = np.asarray(function(a, k))
     assert_same(xarr.jit(function)(a, k), wanted)
+
+
+def test_what_is_a_part_of_many_conditions_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(a: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            wanted, number, position = i <= K, i, K
+            for row in a[:20]:
+                wanted = (wanted & (x[0] > row)) | (wanted & (x[1] < row))
+                number, position = number + number, position + (number - number)
+            total = xarr.where(position < number, xarr.sum(x, axis=1), 0.0)
+            return x.at[:, 0].set(xarr.where(wanted, total, 1.0))
+
+        return lax.fori_loop(0, 3, step, a)
+
+    looked = [0]
+    for name in ("_where", "_position", "_find_number"):
+        plain = getattr(Positions, name)
+
+        def count(*arguments: Any, plain: Any = plain) -> Any:
+            looked[0] += 1
+            return plain(*arguments)
+
+        monkeypatch.setattr(Positions, name, count)
+    assert leaves_out(function)
+    assert 0 < looked[0] < 2000

@@ -170,6 +170,10 @@ class Positions:
         self.fixed = {old: first for old, new, first in rows if old is new}
         #: Numbers that count up, with the least and the greatest that a step sees.
         self.counters = dict(self._counters(loop, initial))
+        # What was found out of nodes, which may be parts of many others.
+        self._parts: dict[tuple[Node, bool], Parts] = {}
+        self._positions: dict[Node, tuple[int, int] | None] = {}
+        self._numbers: dict[Node, StepNumber | None] = {}
 
     def _counters(self, loop: ops.While, initial: Sequence[Node]) -> Iterator[tuple[Node, tuple[int, int]]]:
         (going,) = loop.cond.results
@@ -207,7 +211,12 @@ class Positions:
 
     def where(self, predicate: Node, truth: bool) -> Parts:
         """The positions where a predicate may have a truth."""
-        predicate = self.fixed.get(predicate, predicate)
+        key = self.fixed.get(predicate, predicate), truth
+        if key not in self._parts:
+            self._parts[key] = self._where(*key)
+        return self._parts[key]
+
+    def _where(self, predicate: Node, truth: bool) -> Parts:
         op = predicate.op
         match op:
             case ops.Not():
@@ -244,6 +253,11 @@ class Positions:
     def position(self, node: Node) -> tuple[int, int] | None:
         """The dimension along which an array has its positions, and what is added to them."""
         node = self.fixed.get(node, node)
+        if node not in self._positions:
+            self._positions[node] = self._position(node)
+        return self._positions[node]
+
+    def _position(self, node: Node) -> tuple[int, int] | None:
         op = node.op
         if node.dtype.kind not in "iu":
             return None
@@ -278,6 +292,11 @@ class Positions:
         return self._scalar(node)
 
     def _scalar(self, node: Node) -> StepNumber | None:
+        if node not in self._numbers:
+            self._numbers[node] = self._find_number(node)
+        return self._numbers[node]
+
+    def _find_number(self, node: Node) -> StepNumber | None:
         node = self._from_start(node)
         known = _constant(self.fixed.get(node, node))
         if known is not None:
