@@ -11,7 +11,7 @@ from tests.support.fuzz import generator
 from xarr.ir import ops
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.integer_ranges import Range, has_range, range_by_rule
+from xarr.ir.integer_ranges import Range, has_range, narrow, range_by_rule
 from xarr.ir.op import Op
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.types import TensorType
@@ -135,3 +135,20 @@ def test_numbers_that_have_no_range() -> None:
     assert not has_range(constant(1.5, np.dtype(np.float64)))
     assert not has_range(parameter(TensorType((0,), np.dtype(np.int64))))
     assert range_of(constant(-4, np.dtype(np.int16)), {}) == (-4, -4)
+
+
+def test_conditions_that_others_have_many_times_are_asked_once() -> None:
+    k = parameter(TensorType((), np.dtype(np.int64)))
+    holds = Node(ops.Compare("GE"), (k, full(2, (), k.dtype)))
+    for _ in range(40):
+        holds = Node(
+            ops.And(), (holds, Node(ops.And(), (holds, Node(ops.Compare("LT"), (k, full(9, (), k.dtype))))))
+        )
+    asked = []
+
+    def ask_of(node: Node) -> Range | None:
+        asked.append(node)
+        return range_of(node, {k: None})
+
+    assert narrow(k, holds, True, ask_of) == (2, 8)
+    assert len(asked) < 200

@@ -247,20 +247,23 @@ _MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", 
 
 def narrow(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
     """The range of a node where a predicate has this truth, if that compares it, or what it is a sum of."""
-    range_ = known(node)
-    if isinstance(predicate.op, ops.And) and truth:
-        for each in predicate.operands:
-            range_ = common(range_, narrow(node, each, truth, known))
-        return range_
-    if not isinstance(predicate.op, ops.Compare) or predicate.operands[0].dtype not in INTEGER:
-        return range_
-    if node in predicate.operands:
-        return common(range_, _range_by_comparison(node, predicate, truth, known))
-    if not isinstance(node.op, ops.Add | ops.Subtract) or set(node.operands).isdisjoint(predicate.operands):
-        return range_
+    range_, conditions = known(node), [predicate]
+    for each in conditions:
+        if truth and isinstance(each.op, ops.And):
+            conditions += [operand for operand in each.operands if operand not in conditions]
+        elif isinstance(each.op, ops.Compare) and each.operands[0].dtype in INTEGER:
+            range_ = common(range_, _narrow_by_comparison(node, each, truth, known))
+    return range_
+
+
+def _narrow_by_comparison(node: Node, compared: Node, truth: bool, known: RangeOf) -> Range | None:
+    if node in compared.operands:
+        return _range_by_comparison(node, compared, truth, known)
+    if not isinstance(node.op, ops.Add | ops.Subtract) or set(node.operands).isdisjoint(compared.operands):
+        return None
     # As an index from the end, select(k < 0, k + n, k).
-    own = {each: narrow(each, predicate, truth, known) for each in node.operands}
-    return common(range_, range_by_rule(node, lambda each: own[each]))
+    own = {each: narrow(each, compared, truth, known) for each in node.operands}
+    return range_by_rule(node, lambda each: own[each])
 
 
 def common(x: Range | None, y: Range | None) -> Range | None:
