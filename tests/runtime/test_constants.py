@@ -127,3 +127,14 @@ def test_what_a_list_selects_of_constants_has_no_value_before_it_is_wanted_where
     few, many = (xarr.arange(4) * 1)[[1] * 20], (xarr.arange(4) * 1)[[1] * 200_000]
     assert few._value is not None and many._value is None
     assert int(many.sum()) == 200_000
+
+
+def test_nothing_is_recorded_for_an_index_of_constants_alone() -> None:
+    x = xarr.asarray(np.arange(12.0).reshape(3, 4))
+    rows, row = xarr.arange(3) - 1, xarr.asarray(3) - 1
+    np.testing.assert_array_equal(x[rows, rows + 1], [8, 1, 6])
+    assert x[row, row].is_evaluated
+    x[rows, row] = 0.0
+    np.testing.assert_array_equal(x[:, 2], [0, 0, 0])
+    assert rows._shown is None
+    assert row._shown is None

@@ -317,17 +317,6 @@ def test_indices_with_arrays_are_computed_at_once() -> None:
         x[[0, 3]]
 
 
-def test_nothing_is_recorded_for_an_index_of_constants_alone() -> None:
-    x = xarr.asarray(np.arange(12.0).reshape(3, 4))
-    rows, row = xarr.arange(3) - 1, xarr.asarray(3) - 1
-    np.testing.assert_array_equal(x[rows, rows + 1], [8, 1, 6])
-    assert x[row, row].is_evaluated
-    x[rows, row] = 0.0
-    np.testing.assert_array_equal(x[:, 2], [0, 0, 0])
-    assert rows._shown is None
-    assert row._shown is None
-
-
 @pytest.mark.implicit
 @pytest.mark.parametrize("mode", ["numpy", "explicit"])
 def test_index_arrays_and_values_that_stretch_are_refused_as_before(mode: Any) -> None:
