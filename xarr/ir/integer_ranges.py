@@ -241,8 +241,8 @@ def _range_of_choice(op: Op, node: Node, operands: list[Range | None], known: Ra
 
 
 #: What holds where a comparison does not, and where its operands are exchanged.
-_NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
-_MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
 def narrow(node: Node, predicate: Node, truth: bool, known: RangeOf) -> Range | None:
@@ -278,9 +278,9 @@ def _range_by_comparison(node: Node, predicate: Node, truth: bool, known: RangeO
     """The range that a comparison leaves to one of its operands."""
     op, (x, y) = predicate.op, predicate.operands
     assert isinstance(op, ops.Compare)
-    direction = op.direction if truth else _NEGATED[op.direction]
+    direction = op.direction if truth else NEGATED[op.direction]
     other = known(y if node is x else x)
-    direction = direction if node is x else _MIRRORED[direction]
+    direction = direction if node is x else MIRRORED[direction]
     low, high = limits_of(node)
     if other is None:
         other = low, high

@@ -23,13 +23,12 @@ from xarr.compiler.while_loops.filled_arrays import counts_up
 from xarr.ir import ops
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
+from xarr.ir.integer_ranges import MIRRORED, NEGATED
 from xarr.ir.types import Ints, TensorType
 
 _INT64: Final = np.dtype(np.int64)
 #: Numbers beyond which positions are not compared.
 _FAR: Final = 2**31
-_MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
-_NEGATED: Final = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}
 
 
 class StepNumber(NamedTuple):
@@ -225,7 +224,7 @@ class Positions:
                 one, other = (self.where(each, truth) for each in predicate.operands)
                 return _both(one, other) if isinstance(op, ops.And) is truth else _join(one, other)
             case ops.Compare():
-                return self._where_compared(predicate, op.direction if truth else _NEGATED[op.direction])
+                return self._where_compared(predicate, op.direction if truth else NEGATED[op.direction])
             case ops.BroadcastInDim():
                 return _of_broadcast(predicate, self.where(predicate.operands[0], truth))
         return _WHOLE
@@ -236,7 +235,7 @@ class Positions:
             return _WHOLE
         position, number = self.position(left), self.number(right)
         if position is None or number is None:
-            position, number, direction = self.position(right), self.number(left), _MIRRORED[direction]
+            position, number, direction = self.position(right), self.number(left), MIRRORED[direction]
         if position is None or number is None or abs(number.constant) > _FAR:
             return _WHOLE
         axis, start = position
