@@ -109,9 +109,18 @@ class Routine:
     name: str
 
 
+@record
+class LoopWord:
+    """The address of the loop inside of a ufunc of `numpy.fft` for single or double precision, or that of its data."""
+
+    name: str
+    is_single: bool
+    is_data: bool
+
+
 #: The elements of a constant, a function of Python or of a library, or the threads and the function by which they
 #: share a phase.
-Static: TypeAlias = ops.Constant | CallBack | Routine | Literal["pool", "share"]
+Static: TypeAlias = ops.Constant | CallBack | Routine | LoopWord | Literal["pool", "share"]
 
 
 class FunctionCode:

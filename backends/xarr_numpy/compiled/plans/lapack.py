@@ -140,3 +140,7 @@ def _sizes(node: Node) -> tuple[int, int, int]:
 
 def _name(node: Node) -> str:
     return f"{LETTERS[node.operands[0].dtype]}gesv"
+
+
+#: How long a node takes, and what writes it.
+SOLVE: Final = (solve_time, write_solve)

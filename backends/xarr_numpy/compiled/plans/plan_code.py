@@ -43,7 +43,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
-from xarr_numpy.compiled.plans import lapack, point_loops
+from xarr_numpy.compiled.plans import fourier, lapack, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
 from xarr_numpy.compiled.threads import costs
@@ -434,10 +434,11 @@ class _PlanWriter(FunctionCode):
 
     def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
-        nanoseconds = lapack.solve_time(step.node)
-        if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
-            lapack.write_solve(self, step.node, inputs, outputs)
-            return
+        for time_of, write in (lapack.SOLVE, fourier.TRANSFORM):
+            nanoseconds = time_of(step.node)
+            if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
+                write(self, step.node, inputs, outputs)
+                return
         try:
             program = self._program(step)
         except NotNative as obstacle:
