@@ -16,7 +16,7 @@ from tests.support import fuzz
 from xarr import lax
 from xarr.compiler.loop_ir.changed_parts import change_in_place
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Runs, Store, index_value, load
-from xarr.compiler.loop_ir.scalars import INT64, Values
+from xarr.compiler.loop_ir.scalars import INT64, Values, in_order
 from xarr.compiler.loop_ir.verifier import verify
 
 pytest.importorskip("llvmlite")
@@ -247,3 +247,23 @@ def test_stores_of_other_elements_leave_nothing_out() -> None:
     (store,) = phase.stores()
     phase.body[:] = [Store(new, Affine(((phase.index, -1),), 49), store.value)]
     assert change_in_place(kernel, {new: old}, lambda phase: True) is kernel
+
+
+def test_divisors_keep_what_keeps_them_from_0() -> None:
+    """A division of numbers that no iteration changes may run before it is asked whether anything changes."""
+    values = Values()
+    old, number, new = (
+        Buffer(*each) for each in (("a", INT64, 1, "in"), ("b", INT64, 1, "in"), ("c", INT64, 1, "out"))
+    )
+    index = index_value(values, "i")
+    divisor = load(values, number, Affine())
+    is_zero = divisor.eq(0)
+    quotient = is_zero.select(0, values.constant(7, INT64) / is_zero.select(1, divisor))
+    at = Affine(((index, 1),))
+    store = Store(new, at, load(values, old, at) | quotient)
+    kernel = Kernel((old, number), (new,), (), (), [Loop(index, 1, Runs.THREADS, [store])])
+    changed = change_in_place(kernel, {new: old}, lambda phase: True)
+    assert changed is not kernel
+    stored = [store.value for loop in changed.phases[0].walk() for store in loop.stores()]
+    (division,) = {each for value in stored for each in in_order(value) if each.op == "div"}
+    assert division.operands[1].op == "select"

@@ -242,8 +242,11 @@ def literals_of(predicate: Value, truth: bool) -> list[Literal]:
 
 
 def settle(root: Value, literals: Iterable[Literal]) -> Value:
-    """A value where the literals are what they are."""
-    return _with_truths(root, dict(literals))
+    """A value where the literals are what they are; what must not run elsewhere stays as it is.
+
+    A loop may compute what no iteration changes before it asks for the literals.
+    """
+    return _with_truths(root, dict(literals), guards=True)
 
 
 def simplify(root: Value, ranges: Ranges) -> Value:
@@ -256,12 +259,19 @@ def simplify(root: Value, ranges: Ranges) -> Value:
     return _with_truths(root, truths)
 
 
-def _with_truths(root: Value, truths: Mapping[Value, bool]) -> Value:
-    """A value where conditions have these truths."""
+def _is_guarded(value: Value) -> bool:
+    """Whether a value may be an error where a choice among its operands keeps that away: by 0, or out of bounds."""
+    return value.op == "load" or (value.op in ("div", "rem") and value.dtype.kind in "iu")
+
+
+def _with_truths(root: Value, truths: Mapping[Value, bool], guards: bool = False) -> Value:
+    """A value where conditions have these truths; with `guards` not in operands of what these may protect."""
     values = root.values
     known = {condition: values.constant(truth, BOOL) for condition, truth in truths.items()}
     for value in in_order(root):
-        if value not in known:
+        if guards and _is_guarded(value):
+            known.setdefault(value, value)
+        elif value not in known:
             operands = [known[operand] for operand in value.operands]
             known[value] = (
                 _choose(value.op, operands)
