@@ -179,3 +179,13 @@ def test_calls_kept_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             assert float(xarr.max(x)) == np.asarray(x).max()
     assert len(table_in_force()) <= 3
+
+
+@pytest.mark.usefixtures("at_first")
+def test_a_total_beside_a_large_array_is_computed_first_in_all_calls() -> None:
+    x = draw((600, 600), "float32")
+    for call in (lambda s: s + x, lambda s: xarr.where(x > 0, s, x), lambda s: xarr.clip(s, x, 9.0)):
+        totals = [x.sum() for _ in range(4)]
+        results = [call(total) for total in totals]
+        assert [total.is_evaluated for total in totals] == [True] * 4
+        assert len({np.asarray(result).tobytes() for result in results}) == 1

@@ -35,7 +35,7 @@ from xarr.lax.core import ArrayLike, broadcast_step, convert_step, scalar_node
 from xarr.runtime import handles
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, wrap
-from xarr.runtime.small_ops import MOST_BYTES, Location, SmallCall, Steps, records_all
+from xarr.runtime.small_ops import MOST_BYTES, Location, SmallCall, Steps, is_few_pending, records_all
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
@@ -270,6 +270,9 @@ class Plans(dict[Any, CallPlan]):
         )
         if plan is None or not are_in_force(plan.recorded_in):
             return None
+        for node in (first, second):
+            if node is not None and is_few_pending(node) and not records_all():
+                return None
         code = frame.f_code
         location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)
         try:

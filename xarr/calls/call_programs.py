@@ -24,7 +24,15 @@ from xarr.ir.types import TensorType, Type
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
 from xarr.runtime.pending import StandIn, graph_of
-from xarr.runtime.small_ops import MOST_BYTES, apply_op, is_small_op, pending_value, records_all, small_ops
+from xarr.runtime.small_ops import (
+    MOST_BYTES,
+    apply_op,
+    is_few_pending,
+    is_small_op,
+    pending_value,
+    records_all,
+    small_ops,
+)
 from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
 #: Bytes of a constant whose value is kept beside the program that records it.
@@ -223,14 +231,21 @@ class RecordedNode(NamedTuple):
 class RepeatedCall(CallProgram):
     """A call as the nodes that it records, of which no value is looked at.
 
-    rows: those of the nodes, which are counted on from those of the arrays, numbers first; state: the settings under
-    which they are recorded, by identity.
+    rows: those of the nodes, which are counted on from those of the arrays, numbers first; are_recorded: whether all
+    ops are, of few elements too; state: the settings under which they are recorded, by identity.
     """
 
-    __slots__ = ("_lines", "_only", "numbers", "rows", "state")
+    __slots__ = ("_lines", "_only", "are_recorded", "numbers", "rows", "state")
 
-    def __init__(self, results: list[Result], join: type[Any] | None, rows: tuple[RecordedNode, ...]) -> None:
+    def __init__(
+        self,
+        results: list[Result],
+        join: type[Any] | None,
+        rows: tuple[RecordedNode, ...],
+        are_recorded: bool,
+    ) -> None:
         super().__init__(results, join)
+        self.are_recorded = are_recorded
         count = sum([_is_number(row) for row in rows])
         self.numbers, self.rows = rows[:count], rows[count:]
         self.state = config.state()
@@ -243,7 +258,9 @@ class RepeatedCall(CallProgram):
         return MISSED
 
     def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
-        """The result for Arrays that show these nodes."""
+        """The result for Arrays that show these nodes; MISSED where few elements may be asked for first."""
+        if not self.are_recorded and any([is_few_pending(node) for node in nodes]):
+            return MISSED
         location = locate(frame_of(_DEPTH))
         made = [*nodes, *self._numbers_at(location)] if self.numbers else nodes
         for op, operands, type_, device, function, may_be_computed in self.rows:
@@ -383,7 +400,7 @@ def _repeated_call(
         )
         for node in order
     ]
-    return None if results is None else RepeatedCall(results, join, tuple(rows))
+    return None if results is None else RepeatedCall(results, join, tuple(rows), are_recorded)
 
 
 def _may_be_computed(node: Node) -> bool:

@@ -194,6 +194,11 @@ def records_all() -> bool:
     return (table if config.is_in(state) else _look_up()[1]) is None
 
 
+def is_few_pending(node: Node) -> bool:
+    """Whether a node has few elements and no value: one that ops beside it may ask for before they are recorded."""
+    return node.value is None and node.type.nbytes <= MOST_BYTES
+
+
 def state_at_once() -> tuple[object, object] | None:
     """The settings in force, by identity, if ops are computed at once under them and nothing forbids it now."""
     if recording:
