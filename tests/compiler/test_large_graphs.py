@@ -134,8 +134,8 @@ def test_what_grows_faster_is_noticed() -> None:
 
 def test_functions_that_take_many_arrays_are_short() -> None:
     """Above a few arrays their length no longer depends on how many there are."""
-    few, many = (builtin.plan_entry_text("entry", count, count, 64, 0).count("\n") for count in (40, 400))
-    assert few == many < builtin.plan_entry_text("entry", 4, 4, 64, 0).count("\n")
+    few, many = (builtin.plan_entry_text("entry", count, count, 64).count("\n") for count in (40, 400))
+    assert few == many < builtin.plan_entry_text("entry", 4, 4, 64).count("\n")
 
 
 def test_a_program_of_many_arrays_computes_what_numpy_does() -> None:

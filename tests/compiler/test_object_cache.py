@@ -24,7 +24,7 @@ from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.object_cache import ObjectCache, directory, key_of
 from xarr.ir import ops
 from xarr_numpy.compiled import kernel
-from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen import llvm_jit, templates
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.schedule import SCHEDULE
 
@@ -323,7 +323,9 @@ def compile_and_run() -> kernel.CompiledKernel:
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
     fused = form_groups(doubled, SCHEDULE, lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    kernel._uses.cache_clear()  # else the fourth kernel would be one that others share
+    # Else it would be one that others share, as from the fourth kernel on, or whose text is known.
+    templates._uses.cache_clear()
+    kernel._modules.clear()
     made = kernel.CompiledKernel(SCHEDULE.build(fusion), fusion.computation.result_types)
     assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
     return made

@@ -141,6 +141,7 @@ OTHERS = {
         "_MOST_OPERANDS": "work of the compiler",
         "_FLOAT_CYCLES": "which operand is later: the same order on any machine",
     },
+    "compiler/while_loops/wanted_parts.py": {"_FAR": "beyond all positions"},
     "compiler/while_loops/row_exchanges.py": {"_MOST_ROWS": "updates that one is written as"},
     "compiled/codegen/integer_division.py": {"_FEW_BITS": "what float64 holds"},
     "compiled/codegen/lane_lines.py": {
@@ -151,6 +152,10 @@ OTHERS = {
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/templates.py": {"_KEPT": "templates that are counted"},
     "compiled/codegen/llvm_jit.py": dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
+    "compiled/plans/fourier.py": {
+        "_OPERATIONS": "of a transform, for each element and halving",
+        **dict.fromkeys(("_TRIED", "_ROWS_TRIED"), "sizes that are tried before use"),
+    },
     "compiled/segments.py": {"_UNROLLED": "elements that xarr adds in this order on any machine"},
     "compiled/threads/costs.py": dict.fromkeys(
         ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"

@@ -271,7 +271,7 @@ class Plans(dict[Any, CallPlan]):
         if plan is None or not are_in_force(plan.recorded_in):
             return None
         for node in (first, second):
-            if node is not None and is_few_pending(node) and not records_all():
+            if node is not None and node.value is None and is_few_pending(node) and not records_all():
                 return None
         code = frame.f_code
         location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)

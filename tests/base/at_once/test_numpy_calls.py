@@ -27,7 +27,7 @@ from xarr.base.at_once.numpy_calls import ArgumentKind, NumPyCall, kind_of
             ((True,), 0),
             ((None, 1), 0),
             ([1], 0),
-            (1.0, 0),
+            (1.0, ArgumentKind.FLOAT),
         ],
         *[("axis", 0), (np.int64(1), 0), ((1, (2, 3)), 0), ((((1,),),), 0)],
     ],

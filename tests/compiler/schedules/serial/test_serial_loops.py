@@ -129,7 +129,7 @@ def graph_of(function: Function, *arrays: Any) -> Graph:
 
 
 def test_every_kind_of_group_has_a_builder() -> None:
-    assert set(BUILDERS) == set(Kind)
+    assert set(BUILDERS) == {*Kind} - {Kind.SYSTEMS}  # which want lanes
 
 
 @pytest.mark.parametrize("name", CASES)
