@@ -81,6 +81,7 @@ def test_a_condition_is_a_bound_of_the_loop() -> None:
     assert "? in" not in text.partition(" by fma(")[0].rpartition("vector")[2]
 
 
+@pytest.mark.implicit
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
 def test_zeros_behind_a_carried_number_of_any_type(dtype: str) -> None:
     def function(a: Any, first: Any) -> Any:

@@ -13,7 +13,7 @@ from xarr.compiler.loop_ir.loops import Kernel, Runs
 from xarr.compiler.plan.program_plan import Launch
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.usefixtures("on_numpy", "fused")
+pytestmark = [pytest.mark.usefixtures("on_numpy", "fused"), pytest.mark.implicit]
 
 RNG = np.random.default_rng(2)
 
