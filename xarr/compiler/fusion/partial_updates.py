@@ -8,7 +8,8 @@ import numpy as np
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import Ints, TensorType
 
 
@@ -58,21 +59,18 @@ def update_strided_parts(graph: Graph) -> Graph:
     """The graph, and those that loops run, with updates where `x[1::2] = v` is a choice by a mask with holes."""
     if not any(ops.Pad in each.op_classes and ops.Select in each.op_classes for each in graph.walk()):
         return graph
-    return OncePerGraph(_rewrite)(graph)
+    return rewritten_throughout(graph, _strided_update)
 
 
-def _rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if isinstance(node.op, ops.Select) and _is_strided_write(node):
-            _, (update, _), array = operands[0], operands[1].operands, operands[2]
-            pad = operands[1].op
-            assert isinstance(pad, ops.Pad)
-            strides = tuple([holes + 1 for holes in pad.interior])
-            return Node(ops.StridedUpdate(pad.low, strides), (array, update))
-        op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
-        return None if op is node.op else node.rebuilt(operands, op)
-
-    return rewritten(graph, rule)
+def _strided_update(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    """The update that a choice amounts to; None for any other node."""
+    if not isinstance(node.op, ops.Select) or not _is_strided_write(node):
+        return None
+    _, padded, array = operands
+    pad, update = padded.op, padded.operands[0]
+    assert isinstance(pad, ops.Pad)
+    strides = tuple([holes + 1 for holes in pad.interior])
+    return Node(ops.StridedUpdate(pad.low, strides), (array, update))
 
 
 def _is_strided_write(node: Node) -> bool:

@@ -25,9 +25,10 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.constants import full
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.indexing import Windows
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.stablehlo.printer import Printer
 from xarr.ir.types import Ints, TensorType, TupleType, Type, element_types
 
@@ -67,18 +68,15 @@ def sort_updates(graph: Graph, is_sorted: Callable[[Node], bool]) -> Graph:
     if not any(op is ops.Scatter or op.runs_graphs for op in graph.op_classes):
         return graph
 
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
-            if isinstance(op, ops.Scatter):
-                op = replace(op, indices_are_sorted=False)
-                if is_sorted(node) and _can_be_sorted(node):
-                    return _sort(node, op, operands)
-            return None if op == node.op else node.rebuilt(operands, op)
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not isinstance(node.op, ops.Scatter):
+            return None
+        op = replace(node.op, indices_are_sorted=False)
+        if is_sorted(node) and _can_be_sorted(node):
+            return _sort(node, op, operands)
+        return None if op == node.op else node.rebuilt(operands, op)
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return rewritten_throughout(graph, rule)
 
 
 def _can_be_sorted(node: Node) -> bool:
@@ -217,16 +215,10 @@ def _op(op: Op, *operands: Node) -> Node:
 def number_sorts(graph: Graph, is_long: Callable[[Node], bool]) -> Graph:
     """`graph` with sorts of keys beside the numbers of their elements as NumberedSort, where `is_long` says so."""
 
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if _has_numbers(node) and is_long(node):
-                return node.rebuilt(operands[:1], NumberedSort())
-            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
-            return None if op is node.op else node.rebuilt(operands, op)
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        return node.rebuilt(operands[:1], NumberedSort()) if _has_numbers(node) and is_long(node) else None
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return rewritten_throughout(graph, rule)
 
 
 def _has_numbers(node: Node) -> bool:

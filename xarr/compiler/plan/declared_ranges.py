@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Final
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, postorder, rewritten
+from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import Range, RangeOf, has_range, hull
+from xarr.ir.rewriting import rewritten_throughout
 
 #: What reads or writes at indices.
 _INDEXED: Final = frozenset({ops.Gather, ops.Scatter, ops.DynamicSlice, ops.DynamicUpdateSlice})
@@ -38,16 +39,12 @@ def declare_ranges(graph: Graph) -> Graph:
     if not new:
         return graph
 
-    def declare(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if isinstance(node.op, ops.Fusion | ops.NativeWhile):
-                return node.rebuilt(operands, new[node.op]) if node.op in new else None
-            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
-            return None if op is node.op else node.rebuilt(operands, op)
+    def declare(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not isinstance(node.op, ops.Fusion | ops.NativeWhile) or node.op not in new:
+            return None
+        return node.rebuilt(operands, new[node.op])
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(declare)(graph)
+    return rewritten_throughout(graph, declare)
 
 
 def _indices(node: Node) -> tuple[Node, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from xarr.compiler.passes.checks import checks_indices, counted_from_start, index_bounds
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import RangeOf
+from xarr.ir.rewriting import rewritten_throughout
 
 
 def drop_proven_checks(graph: Graph) -> Graph:
@@ -25,13 +26,7 @@ def drop_proven_checks(graph: Graph) -> Graph:
     if not any(holds.values()):
         return graph
 
-    def drop(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if holds.get(node):
-                return counted_from_start(node, *operands)
-            op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
-            return None if op is node.op else node.rebuilt(operands, op)
+    def drop(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        return counted_from_start(node, *operands) if holds.get(node) else None
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(drop)(graph)
+    return rewritten_throughout(graph, drop)
