@@ -19,6 +19,7 @@ import numpy as np
 from numpy import ndarray
 
 from xarr import backend as backends
+from xarr.base.at_once.numpy_calls import EXACT, EXACT_SINGLE, GREATEST_SINGLE
 from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.configuration import current as config
@@ -34,11 +35,8 @@ from xarr.runtime.view_tracking import is_put_back
 
 Compute = Callable[[Any, Any], Any]
 
-#: The ints up to which floats of either size hold each, the greatest of int64, and the greatest float32.
-_EXACT: Final = 2**53
-_EXACT_SINGLE: Final = 2**24
+#: The greatest of int64.
 _GREATEST: Final = 2**63 - 1
-_GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
 _BITS: Final = 64
 _FLOAT64: Final = np.dtype(np.float64)
 #: NumPy's classes of the element types that Python computes in.
@@ -224,7 +222,7 @@ def raise_to_number(array: Handle, exponent: float, frame: FrameType) -> Array |
     if type(value) is not ndarray or value.dtype is not _FLOAT64 or array._device is None:
         return None
     device = array._device
-    if exponent in _OWN_POWERS or not -_EXACT <= exponent <= _EXACT:
+    if exponent in _OWN_POWERS or not -EXACT <= exponent <= EXACT:
         return None
     return wrap_value(call_quietly(np.power, value, float(exponent)), device, frame)
 
@@ -514,10 +512,10 @@ def _fit_beside(number: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
     if not is_weak:
         return number if dtype.char in _WIDE or dtype.type in _PYTHONS else _OF_PYTHONS[type(number)](number)
     if type(number) is float:
-        is_sure = dtype.char not in _SINGLE or not _GREATEST_SINGLE < abs(number) < float("inf")
+        is_sure = dtype.char not in _SINGLE or not GREATEST_SINGLE < abs(number) < float("inf")
     else:
-        is_sure = -_EXACT_SINGLE <= number <= _EXACT_SINGLE or (
-            dtype.char not in _SINGLE and -_EXACT <= number <= _EXACT
+        is_sure = -EXACT_SINGLE <= number <= EXACT_SINGLE or (
+            dtype.char not in _SINGLE and -EXACT <= number <= EXACT
         )
     if not is_sure:
         raise TypeError
@@ -526,8 +524,8 @@ def _fit_beside(number: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
 
 def _is_exact(left: Any, right: Any) -> bool:
     """Whether floats hold both numbers; `numbers` is not asked for two floats."""
-    return (type(left) is float or -_EXACT <= left <= _EXACT) and (
-        type(right) is float or -_EXACT <= right <= _EXACT
+    return (type(left) is float or -EXACT <= left <= EXACT) and (
+        type(right) is float or -EXACT <= right <= EXACT
     )
 
 

@@ -6,7 +6,6 @@ written to in place while the Array alone refers to it, and is copied else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from math import prod
 from sys import _getframe as _frame_of, getrefcount
@@ -17,6 +16,7 @@ import numpy as np
 from numpy import ndarray
 
 from xarr.base import python_build
+from xarr.base.at_once.numpy_calls import EXACT, EXACT_SINGLE, fits_single
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
 from xarr.calls.small_values import (
@@ -48,10 +48,7 @@ _INT64: Final = np.dtype(np.int64)
 _BOOL: Final = np.dtype(np.bool_)
 #: Of uint64 the largest would count from the end.
 _INDICES: Final = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "?")))
-_EXACT: Final = 2**53
-_EXACT_SINGLE: Final = 2**24
 _LEAST_SINGLE: Final = float(np.finfo(np.float32).tiny)
-_GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
 _NUMPY_INTS: Final = frozenset([np.dtype(f"{sign}{size}").type for sign in "iu" for size in (1, 2, 4, 8)])
 _REFUSALS: Final = (IndexError, OverflowError, ValueError)
 _IS_FREE_THREADED: Final = python_build.is_free_threaded()
@@ -446,8 +443,7 @@ def _forget_node(array: Array) -> bool:
 
 def is_sure_single(value: float) -> bool:
     """Whether NumPy rounds a number to float32 without a word: one that is not too large, or too small but 0."""
-    size = abs(value)
-    return not (0 < size < _LEAST_SINGLE or _GREATEST_SINGLE < size < math.inf)
+    return fits_single(value) and not 0 < abs(value) < _LEAST_SINGLE
 
 
 def _rank(buffer: HostArray, items: Any) -> int:
@@ -485,6 +481,6 @@ def _fit_written(buffer: HostArray, items: Any, value: Any) -> Any:
     if kind is float:
         return value if dtype is _FLOAT64 or (dtype is _FLOAT32 and is_sure_single(value)) else None
     if kind is int:
-        most = _EXACT if dtype is _FLOAT64 or dtype is _INT64 else _EXACT_SINGLE if dtype is _FLOAT32 else -1
+        most = EXACT if dtype is _FLOAT64 or dtype is _INT64 else EXACT_SINGLE if dtype is _FLOAT32 else -1
         return value if -most <= value <= most else None
     return value if kind is bool and dtype is _BOOL else None

@@ -11,11 +11,13 @@ import numpy as np
 #: Integers beyond are left to xarr's functions, for axes, widths and operands.
 LARGEST_INT: Final = 2**31
 #: The codes of element types beside which a Python number is taken as xarr's functions take it, and of those beside
-#: which it is if they hold it: ints up to this one.
+#: which it is if they hold it.
 WIDE: Final = "dl?D"
 SINGLE: Final = "fF"
+#: The ints up to which floats of either size hold each, and the greatest float32.
+EXACT: Final = 2**53
 EXACT_SINGLE: Final = 2**24
-_GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
+GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
 
 
 #: The kinds of values that an argument may have, or strings, and None.
@@ -65,9 +67,10 @@ def kind_of(value: Any) -> int:
     return _BY_CLASS.get(kind, 0)
 
 
-def _fits_single(number: float) -> bool:
+def fits_single(number: float) -> bool:
+    """Whether float32 holds an int, or has numbers as large as a float."""
     if type(number) is float:
-        return not _GREATEST_SINGLE < abs(number) < float("inf")
+        return not GREATEST_SINGLE < abs(number) < float("inf")
     return -EXACT_SINGLE <= number <= EXACT_SINGLE
 
 
@@ -108,7 +111,7 @@ class NumPyCall(NamedTuple):
             return False
         if not numbers:
             return True
-        allowed = WIDE + SINGLE if all(map(_fits_single, numbers)) else WIDE
+        allowed = WIDE + SINGLE if all(map(fits_single, numbers)) else WIDE
         if self.alike:
             allowed = allowed.translate(
                 {ord("?"): "", **({ord("l"): ""} if float in map(type, numbers) else {})}
