@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.calls.remembered_tables import repeated_calls, table_in_force
 from tests.calls.test_call_plans import draw, outcome
-from tests.calls.test_remembered_calls import CALLS, table_in_force
+from tests.calls.test_remembered_calls import CALLS
 from tests.compare import assert_same
 from xarr.calls import remembered_calls
-from xarr.calls.call_programs import RepeatedCall
 from xarr.errors import IndexingError, PartUpdateWarning
 from xarr.ir.graph import postorder
 
-pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "usual")]
-
-
-@pytest.fixture
-def usual() -> Iterator[None]:
-    """Settings under which calls are remembered, whatever the run is about."""
-    with xarr.config(fusion="auto", small_arrays="eager", broadcasting="numpy"):
-        yield
-
-
-@pytest.fixture
-def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call is remembered when it comes for the first time."""
-    monkeypatch.setattr(remembered_calls, "CALLS_BEFORE", 0)
-    table_in_force().clear()
-
-
-def repeated_calls() -> list[RepeatedCall]:
-    return [program for program in table_in_force().values() if isinstance(program, RepeatedCall)]
+pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "eager")]
 
 
 def compare(calls: list[Callable[[], Any]], monkeypatch: pytest.MonkeyPatch, **settings: Any) -> int:

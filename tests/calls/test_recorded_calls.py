@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,33 +9,14 @@ import numpy as np
 import pytest
 
 import xarr
-from tests.calls.test_remembered_calls import CALLS, table_in_force
-from xarr.calls import remembered_calls
+from tests.calls.remembered_tables import repeated_calls, table_in_force
+from tests.calls.test_remembered_calls import CALLS
 from xarr.calls.call_programs import RepeatedCall
 from xarr.errors import IndexingError, PartUpdateWarning, XarrError
 from xarr.ir.graph import Graph, postorder
 from xarr.runtime.pending import graph_of
 
 pytestmark = pytest.mark.usefixtures("opaque", "eager")
-
-
-@pytest.fixture
-def eager() -> Iterator[None]:
-    """Settings under which calls are remembered, whatever the run is about."""
-    with xarr.config(fusion="auto", small_arrays="eager", broadcasting="numpy"):
-        yield
-
-
-@pytest.fixture
-def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call is remembered when it comes for the first time."""
-    monkeypatch.setattr(remembered_calls, "CALLS_BEFORE", 0)
-    table_in_force().clear()
-
-
-def repeated_calls() -> list[RepeatedCall]:
-    """The calls that are remembered, and recorded again when they come."""
-    return [program for program in table_in_force().values() if isinstance(program, RepeatedCall)]
 
 
 def graph_over(result: Any, *arrays: Any) -> Graph:

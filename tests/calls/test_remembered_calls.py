@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import xarr
+from tests.calls.remembered_tables import table_in_force
 from xarr.calls import host_functions, remembered_calls
 from xarr.calls.call_programs import CallProgram
 from xarr.errors import PartUpdateWarning, TracedValueError, XarrError
@@ -79,13 +80,6 @@ CALLS: dict[str, Callable[[Any, Any, Any, int | None], Any]] = {
 
 
 @pytest.fixture
-def eager() -> Iterator[None]:
-    """Settings under which calls are remembered, whatever the run is about."""
-    with xarr.config(fusion="auto", small_arrays="eager", broadcasting="numpy"):
-        yield
-
-
-@pytest.fixture
 def at_first(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> Iterator[None]:
     """Each call is remembered when it comes for the first time, and none is NumPy's own."""
     monkeypatch.setattr(remembered_calls, "CALLS_BEFORE", 0)
@@ -94,12 +88,6 @@ def at_first(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> Iterator[
     yield
     monkeypatch.undo()
     host_functions.run_by(None)
-
-
-def table_in_force() -> remembered_calls.RememberedCalls:
-    table = remembered_calls.remembered_calls()
-    assert table is not None
-    return table
 
 
 def is_remembered(call: Callable[[], Any]) -> bool:
