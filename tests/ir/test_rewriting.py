@@ -15,7 +15,7 @@ from xarr.ir.rewriting import rewritten_throughout
 X = np.arange(3.0)
 
 
-def recorded(function: Any, *arguments: Any) -> Graph:
+def record(function: Any, *arguments: Any) -> Graph:
     graph = xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("traced")
     assert isinstance(graph, Graph)
     return graph
@@ -30,7 +30,7 @@ def test_a_rule_holds_in_loops_and_branches() -> None:
         x = lax.cond(x[0] > 0, lambda x: lax.abs(x), lambda x: x, lax.abs(x))
         return lax.fori_loop(0, 3, lambda i, x: lax.fori_loop(0, i, lambda j, x: lax.abs(x), x), x)
 
-    graph = recorded(function, X)
+    graph = record(function, X)
     assert (count(graph, ops.Abs), count(graph, ops.Sign)) == (3, 0)
     new = rewritten_throughout(
         graph, lambda node, operands: Node(ops.Sign(), operands) if isinstance(node.op, ops.Abs) else None
@@ -39,12 +39,12 @@ def test_a_rule_holds_in_loops_and_branches() -> None:
 
 
 def test_a_graph_without_replacements_is_itself() -> None:
-    graph = recorded(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.abs(x), x), X)
+    graph = record(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.abs(x), x), X)
     assert rewritten_throughout(graph, lambda node, operands: None) is graph
 
 
 def test_a_rule_has_the_operands_of_the_new_graph_and_the_last_word_on_an_op_that_runs_graphs() -> None:
-    graph = recorded(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.abs(x), lax.sign(x)), X)
+    graph = record(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.abs(x), lax.sign(x)), X)
 
     def leave_out(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if isinstance(node.op, ops.Sign):
@@ -63,7 +63,7 @@ def test_a_graph_that_two_ops_run_is_looked_at_once() -> None:
     def inner(x: Any) -> Any:
         return lax.abs(x)
 
-    graph = recorded(lambda x: inner(inner(x)), X)
+    graph = record(lambda x: inner(inner(x)), X)
     seen: list[Node] = []
     rewritten_throughout(graph, lambda node, operands: seen.append(node))
     assert sum([isinstance(node.op, ops.Abs) for node in seen]) == 1
