@@ -88,7 +88,7 @@ class NumpyBackend(AbstractBackend):
         return eager_functions.eager_function(op, types, program)
 
     def array_methods(self, array_class: ArrayClass) -> ArrayMethods | None:
-        return engine.array_methods(array_class)
+        return engine.array_methods(array_class, type(self))
 
     def fold_segments(self, name: str, x: Any, starts: Any) -> Any:
         return engine.fold_segments(name, x, starts)

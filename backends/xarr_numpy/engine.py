@@ -101,7 +101,7 @@ def schedule() -> Schedule:
     return SCHEDULE
 
 
-def array_methods(array_class: ArrayClass) -> ArrayMethods | None:
+def array_methods(array_class: ArrayClass, backend: type[Any]) -> ArrayMethods | None:
     """Methods for small arrays in machine code; None without the compiler, or where objects may not be read."""
     if not available():
         return None
@@ -109,7 +109,7 @@ def array_methods(array_class: ArrayClass) -> ArrayMethods | None:
 
     if methods.obstacle(array_class) is not None:
         return None
-    made = methods.NativeMethods(array_class)
+    made = methods.NativeMethods(array_class, backend)
     return ArrayMethods(made.methods, made.forget_counts, made.host_call)
 
 

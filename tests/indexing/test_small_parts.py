@@ -148,3 +148,13 @@ def test_no_axes_at_all_are_not_those_in_reverse_order() -> None:
     assert x.transpose().shape == x.transpose(None).shape == (2, 2)
     with pytest.raises(ShapeError, match="wanted 2 axes"):
         x.transpose(())
+
+
+def test_a_single_value_that_is_written_to_is_computed_with_as_it_is_then() -> None:
+    for dtype in (np.float64, np.complex64, np.uint8):
+        x = xarr.asarray(np.arange(6, dtype=dtype).reshape(2, 3)).evaluate()[1, 2]
+        for index in ((), ...):
+            x[index] = 2
+            assert (x + x) == 4 and int(x.real) == 2
+            x[index] = 3
+            assert (x + x) == 6

@@ -168,7 +168,8 @@ def write_at_once(array: Array, index: Any, value: Any, frame: FrameType) -> boo
     if not shape and buffer.ndim:
         count(frame, 1)
     is_part = getattr(array, "_part", None) is not None  # which becomes an array of its own, with a warning
-    if not is_part and _write_in_place(node, buffer, items, written, device, location):
+    is_own = buffer.ndim and not is_part  # without dimensions the Array may hold the number besides
+    if is_own and _write_in_place(node, buffer, items, written, device, location):
         return True
     buffer = np.array(buffer)
     buffer[items] = written

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.calls.operands import broadcasts_silently
+from xarr.calls.small_values import small_value
 from xarr.ir.device import Device
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES, MOST_COMPUTED, SmallOps, pending_value
@@ -96,7 +97,7 @@ def array_items(table: SmallOps, index: Any, device: Device) -> tuple[Any, ...] 
 
 def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None:
     """An item of an index as an array of ints or bools that is on the host; None for anything else."""
-    if isinstance(item, Handle) and item._value is not None and item._device is None:
+    if isinstance(item, Handle) and small_value(item) is not None and item._device is None:
         value: HostArray | None = np.asarray(item._value)  # of constants alone: nothing is recorded for it
     elif isinstance(item, Handle):
         node = item._node

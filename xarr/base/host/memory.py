@@ -37,7 +37,7 @@ class _Block:
         self.address = -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
 
 
-class _Lease:
+class Lease:
     """Lends a block to an array; when the last view of it is gone the block goes back.
 
     A block from before the pool had another source is gone with it: what lies there may have to lie elsewhere now.
@@ -85,7 +85,7 @@ class Pool:
     def lend(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array as `empty` makes large ones."""
         block = self._block(prod(shape) * dtype.itemsize + ALIGNMENT)
-        return np.asarray(_Lease(self, block, shape, dtype)).view(dtype)
+        return np.asarray(Lease(self, block, shape, dtype)).view(dtype)
 
     def _block(self, nbytes: int) -> _Block:
         """A block that is large enough and not a quarter too large."""
@@ -128,7 +128,7 @@ def claim(array: Array) -> bool:
     base = view.base
     while type(base) is np.ndarray:
         view, base = base, base.base
-    if (base is None and view.flags.owndata) or isinstance(base, _Lease):
+    if (base is None and view.flags.owndata) or isinstance(base, Lease):
         try:
             array.flags.writeable = True
         except ValueError:  # what it is a view of is read-only

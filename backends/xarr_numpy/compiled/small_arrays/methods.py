@@ -12,6 +12,9 @@ import numpy as np
 
 from xarr.backend import ArrayClass
 from xarr.base.at_once.numpy_calls import NumPyCall
+from xarr.base.host.memory import Lease
+from xarr.ir.device import Device
+from xarr.ir.graph import Data, Leaf, Node
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
@@ -26,6 +29,11 @@ _ALONE: Final = frozenset(unary.METHODS) - {"__pow__"}
 _NOT_REFLECTED: Final = frozenset({"lt", "le", "eq", "ne", "gt", "ge"})
 #: Fields of the objects, each a `__slots__` of the class.
 FIELDS: Final = ("_shown", "_share", "_value", "_device", "_location", "_part")
+#: Fields of nodes and devices, by the class and what their names begin with.
+OTHER_FIELDS: Final = {
+    (Leaf, "node_"): ("value", "device", "exposed", "op", "handles", "_location"),
+    (Device, "device_"): ("backend",),
+}
 
 
 def names() -> tuple[str, ...]:
@@ -41,11 +49,12 @@ def names() -> tuple[str, ...]:
 class NativeMethods:
     """Methods for a class of arrays, and what their machine code refers to.
 
-    methods: by name, to be set as attributes of the class.
+    backend: the class of the backend whose devices have the arrays; methods: by name, to be set as attributes of the
+    class of arrays.
     """
 
-    def __init__(self, array_class: ArrayClass) -> None:
-        fields = field_offsets(array_class.cls)
+    def __init__(self, array_class: ArrayClass, backend: type[Any]) -> None:
+        fields = all_offsets(array_class.cls)
         wanted = [name for name in names() if name in array_class.methods]
         hosts = [*array_class.host_methods]
         code = llvm_jit.compile_module(
@@ -53,7 +62,7 @@ class NativeMethods:
             ["set_up", "host.run", *[f"method.{name}" for name in (*wanted, *hosts)]],
             serial=("",),
         )
-        state = self._state(array_class, wanted)
+        state = self._state(array_class, backend, wanted)
         words = (ctypes.c_size_t * len(state))(*map(id, state))
         set_up = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(code.addresses["set_up"])
         lines = set_up(ctypes.addressof(words))
@@ -69,7 +78,7 @@ class NativeMethods:
         _kept.append((code, state, definitions))
 
     @staticmethod
-    def _state(array_class: ArrayClass, wanted: Sequence[str]) -> list[Any]:
+    def _state(array_class: ArrayClass, backend: type[Any], wanted: Sequence[str]) -> list[Any]:
         own: dict[str, Any] = {
             **{"array": array_class.cls, "ndarray": np.ndarray, "obstacles": array_class.obstacles},
             **{"context": array_class.context, "locate": array_class.locate, "count": array_class.count},
@@ -77,6 +86,7 @@ class NativeMethods:
             **{"live_part": array_class.live_part, "wrap_constant": array_class.wrap_constant},
             **{kind: np.dtype(kind) for kind in objects.KINDS},
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
+            **{"node": Node, "leaf": Leaf, "dataop": Data, "lease": Lease, "backend": backend},
             "refusals": array_class.refusals,
             "classes": tuple([np.dtype(kind).type for kind in objects.KINDS]),
         }
@@ -141,16 +151,25 @@ def obstacle(array_class: ArrayClass) -> str | None:
     return None
 
 
-def field_offsets(cls: type[Any]) -> dict[str, int]:
-    """Bytes from the start of an object of a class to its fields, looked for in a sample."""
-    sample, marks = object.__new__(cls), [object() for _ in FIELDS]
-    for name, mark in zip(FIELDS, marks, strict=True):
+def all_offsets(cls: type[Any]) -> dict[str, int]:
+    """Bytes from the start of objects to fields: of a class of arrays, and of what these refer to."""
+    others = [
+        {f"{prefix}{name}": at for name, at in field_offsets(other, names).items()}
+        for (other, prefix), names in OTHER_FIELDS.items()
+    ]
+    return field_offsets(cls, FIELDS) | others[0] | others[1]
+
+
+def field_offsets(cls: type[Any], names: Sequence[str]) -> dict[str, int]:
+    """Bytes from the start of an object of a class to fields with these names, looked for in a sample."""
+    sample, marks = object.__new__(cls), [object() for _ in names]
+    for name, mark in zip(names, marks, strict=True):
         setattr(sample, name, mark)
     words = (ctypes.c_size_t * (cls.__basicsize__ // 8)).from_address(id(sample))
     matches = [[8 * index for index, word in enumerate(words) if word == id(mark)] for mark in marks]
-    for name in FIELDS:
+    for name in names:
         delattr(sample, name)
-    return {name: at for name, (at,) in zip(FIELDS, matches, strict=True)}
+    return {name: at for name, (at,) in zip(names, matches, strict=True)}
 
 
 def _slices_are_as_expected() -> bool:

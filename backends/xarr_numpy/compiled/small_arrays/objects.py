@@ -33,6 +33,7 @@ STATE: Final = (
         "numpyint",
     ),
     "refusals",
+    *("node", "leaf", "dataop", "lease", "backend"),
 )
 #: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
 LINES: Final = 4096

@@ -1,4 +1,4 @@
-"""LLVM IR of the shapes of NumPy's arrays: elements, whether two are alike, what arrays broadcast to."""
+"""LLVM IR of the shapes of NumPy's arrays: elements, whether two are alike, what arrays broadcast to, parts."""
 
 from __future__ import annotations
 
@@ -64,5 +64,71 @@ look:
   ret i1 true
 no:
   ret i1 false
+}
+; The dimensions that an item adds to a part, -1 for an int; 2 for one that is left to Python.
+define internal i64 @dimensions_of(ptr %item) {
+  %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
+  br i1 %is.int, label %less, label %a
+less:
+  ret i64 -1
+a:
+  %is.none = icmp eq ptr %item, @_Py_NoneStruct
+  br i1 %is.none, label %one, label %b
+one:
+  ret i64 1
+b:
+  %is.rest = icmp eq ptr %item, @_Py_EllipsisObject
+  br i1 %is.rest, label %none, label %c
+none:
+  ret i64 0
+c:
+  %is.slice = call i1 @is_of(ptr %item, ptr @PySlice_Type)
+  br i1 %is.slice, label %slice, label %no
+slice:
+  %start.slot = getelementptr i8, ptr %item, i64 $SLICE
+  %stop.slot = getelementptr ptr, ptr %start.slot, i64 1
+  %step.slot = getelementptr ptr, ptr %start.slot, i64 2
+  %start = load ptr, ptr %start.slot, align 8
+  %stop = load ptr, ptr %stop.slot, align 8
+  %step = load ptr, ptr %step.slot, align 8
+  %start.fine = call i1 @is_end(ptr %start)
+  %stop.fine = call i1 @is_end(ptr %stop)
+  %step.fine = call i1 @is_end(ptr %step)
+  %two = and i1 %start.fine, %stop.fine
+  %three = and i1 %two, %step.fine
+  br i1 %three, label %none, label %no
+no:
+  ret i64 2
+}
+define internal i1 @is_end(ptr %end) {
+  %is.none = icmp eq ptr %end, @_Py_NoneStruct
+  %is.int = call i1 @is_of(ptr %end, ptr @PyLong_Type)
+  %fine = or i1 %is.none, %is.int
+  ret i1 %fine
+}
+; The rank of the part of an array at an index; -1 for an index that is left to Python.
+define internal i64 @rank_of_part(ptr %array, ptr %index) {
+entry:
+  %rank = call i64 @rank(ptr %array)
+  %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %tuple, label %single
+single:
+  %one = call i64 @dimensions_of(ptr %index)
+  %bad = icmp eq i64 %one, 2
+  %single.rank = add i64 %rank, %one
+  %single.result = select i1 %bad, i64 -1, i64 %single.rank
+  ret i64 %single.result
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %index)
+  for %k from 0 below %count, %sum from %rank then %more
+  %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
+  %dimensions = call i64 @dimensions_of(ptr %item)
+  %more = add i64 %sum, %dimensions
+  %odd = icmp eq i64 %dimensions, 2
+  br i1 %odd, label %no, label %k.last
+  end %k
+  ret i64 %sum
+no:
+  ret i64 -1
 }
 """

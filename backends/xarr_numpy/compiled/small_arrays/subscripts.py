@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from xarr.ir.types import MOST_PLAIN_BYTES
+from xarr_numpy.compiled.small_arrays.large_values import LARGE
 from xarr_numpy.compiled.small_arrays.objects import KINDS, SCALAR_KINDS, text
 from xarr_numpy.compiled.small_arrays.selections import SELECTING
 
@@ -111,72 +112,6 @@ walk:
 no:
   ret ptr null
 }
-; The dimensions that an item adds to a part, -1 for an int; 2 for one that is left to Python.
-define internal i64 @dimensions_of(ptr %item) {
-  %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
-  br i1 %is.int, label %less, label %a
-less:
-  ret i64 -1
-a:
-  %is.none = icmp eq ptr %item, @_Py_NoneStruct
-  br i1 %is.none, label %one, label %b
-one:
-  ret i64 1
-b:
-  %is.rest = icmp eq ptr %item, @_Py_EllipsisObject
-  br i1 %is.rest, label %none, label %c
-none:
-  ret i64 0
-c:
-  %is.slice = call i1 @is_of(ptr %item, ptr @PySlice_Type)
-  br i1 %is.slice, label %slice, label %no
-slice:
-  %start.slot = getelementptr i8, ptr %item, i64 $SLICE
-  %stop.slot = getelementptr ptr, ptr %start.slot, i64 1
-  %step.slot = getelementptr ptr, ptr %start.slot, i64 2
-  %start = load ptr, ptr %start.slot, align 8
-  %stop = load ptr, ptr %stop.slot, align 8
-  %step = load ptr, ptr %step.slot, align 8
-  %start.fine = call i1 @is_end(ptr %start)
-  %stop.fine = call i1 @is_end(ptr %stop)
-  %step.fine = call i1 @is_end(ptr %step)
-  %two = and i1 %start.fine, %stop.fine
-  %three = and i1 %two, %step.fine
-  br i1 %three, label %none, label %no
-no:
-  ret i64 2
-}
-define internal i1 @is_end(ptr %end) {
-  %is.none = icmp eq ptr %end, @_Py_NoneStruct
-  %is.int = call i1 @is_of(ptr %end, ptr @PyLong_Type)
-  %fine = or i1 %is.none, %is.int
-  ret i1 %fine
-}
-; The rank of the part of an array at an index; -1 for an index that is left to Python.
-define internal i64 @rank_of_part(ptr %array, ptr %index) {
-entry:
-  %rank = call i64 @rank(ptr %array)
-  %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %tuple, label %single
-single:
-  %one = call i64 @dimensions_of(ptr %index)
-  %bad = icmp eq i64 %one, 2
-  %single.rank = add i64 %rank, %one
-  %single.result = select i1 %bad, i64 -1, i64 %single.rank
-  ret i64 %single.result
-tuple:
-  %count = call i64 @PyTuple_Size(ptr %index)
-  for %k from 0 below %count, %sum from %rank then %more
-  %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
-  %dimensions = call i64 @dimensions_of(ptr %item)
-  %more = add i64 %sum, %dimensions
-  %odd = icmp eq i64 %dimensions, 2
-  br i1 %odd, label %no, label %k.last
-  end %k
-  ret i64 %sum
-no:
-  ret i64 -1
-}
 define internal i64 @bytes_of(i64 %kind) {
   switch i64 %kind, label %other [ $SIZES_OF_KINDS ]
 two:
@@ -220,14 +155,24 @@ define ptr @method.__getitem__(ptr %self, ptr %index) {
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
 look:
-  %buffer = call ptr @value_of(ptr %self)
-  %set = icmp ne ptr %buffer, null
-  br i1 %set, label %ask, label %slow
+  %small = call ptr @value_of(ptr %self)
+  %is.small = icmp ne ptr %small, null
+  br i1 %is.small, label %ask, label %large
+large:
+  %large.node = call ptr @large_node(ptr %self)
+  %shows = icmp ne ptr %large.node, null
+  br i1 %shows, label %ask, label %slow
 ask:
+  %node = phi ptr [ null, %look ], [ %large.node, %large ]
+  %of.large = icmp ne ptr %node, null
+  %holder = select i1 %of.large, ptr %node, ptr %self
+  %at.value = select i1 %of.large, i64 $ATNODE_VALUE, i64 $AT_VALUE
+  %at.device = select i1 %of.large, i64 $ATNODE_DEVICE, i64 $AT_DEVICE
+  %buffer = call ptr @word(ptr %holder, i64 %at.value)
+  %device = call ptr @word(ptr %holder, i64 %at.device)
   %is.ndarray = call i1 @is_ndarray(ptr %buffer)
   br i1 %is.ndarray, label %open, label %slow
 open:
-  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
   %kind = call i64 @kind_of(ptr %buffer)
   %at = call ptr @element(ptr %buffer, ptr %index)
   %is.element = icmp ne ptr %at, null
@@ -275,9 +220,16 @@ part:
   %selects = icmp ne ptr %selector, null
   %has.size = icmp sgt i64 %itemsize, 0
   %may.select = and i1 %selects, %has.size
-  br i1 %may.select, label %select, label %basic
+  br i1 %may.select, label %see.size, label %basic
+see.size:
+  %selector.kind = call i64 @kind_of(ptr %selector)
+  %of.bools = icmp eq i64 %selector.kind, 3
+  %any.number = and i1 %of.bools, %of.large
+  br i1 %any.number, label %slow, label %select
 select:
+  call void @count_reader(ptr %node, i64 1)
   %selected = call ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize)
+  call void @count_reader(ptr %node, i64 -1)
   %none.selected = icmp eq ptr %selected, null
   br i1 %none.selected, label %ask.error, label %give.selected
 ask.error:
@@ -309,17 +261,25 @@ measure:
 choose:
   %size = call i64 @size(ptr %view)
   %bytes = mul i64 %size, %itemsize
-  %is.small = icmp sle i64 %bytes, $COPIED
+  %is.short = icmp sle i64 %bytes, $COPIED
   %flags = call i32 @flags(ptr %view)
   %row.major = and i32 %flags, 1
   %lies.close = icmp ne i32 %row.major, 0
-  %copied = and i1 %is.small, %lies.close
-  br i1 %copied, label %copy, label %keep
+  %short = and i1 %is.short, %lies.close
+  br i1 %of.large, label %of.node, label %of.value
+; What would keep a much larger array alive is a copy.
+of.node:
+  %fits = icmp sle i64 %bytes, $MOSTPLAIN
+  br i1 %fits, label %copy, label %leave
+of.value:
+  br i1 %short, label %copy, label %keep
 copy:
+  call void @count_reader(ptr %node, i64 1)
   %name = call ptr @state_word(i64 $COPY)
   %arguments = alloca ptr, align 8
   store ptr %view, ptr %arguments, align 8
   %own = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %arguments, i64 1, ptr null)
+  call void @count_reader(ptr %node, i64 -1)
   call void @Py_DecRef(ptr %view)
   %no.memory = icmp eq ptr %own, null
   br i1 %no.memory, label %clear, label %mark
@@ -370,7 +330,7 @@ note:
   %before = call ptr @exchange(ptr %array, i64 $AT_PART, ptr %made)
   ret ptr %array
 leave:
-  %unused = phi ptr [ %made.scalar, %ask.scalar ], [ %view, %measure ], [ %view, %expose ]
+  %unused = phi ptr [ %made.scalar, %ask.scalar ], [ %view, %measure ], [ %view, %of.node ], [ %view, %expose ]
   call void @Py_DecRef(ptr %unused)
   call void @Py_DecRef(ptr %buffer)
   call void @Py_DecRef(ptr %device)
@@ -443,15 +403,25 @@ begin:
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
 look:
-  %buffer = call ptr @value_of(ptr %self)
-  %set = icmp ne ptr %buffer, null
-  br i1 %set, label %ask, label %slow
+  %small = call ptr @value_of(ptr %self)
+  %is.small = icmp ne ptr %small, null
+  br i1 %is.small, label %ask, label %large
+large:
+  %large.node = call ptr @large_node(ptr %self)
+  %shows = icmp ne ptr %large.node, null
+  br i1 %shows, label %ask, label %slow
 ask:
+  %node = phi ptr [ null, %look ], [ %large.node, %large ]
+  %of.large = icmp ne ptr %node, null
+  %holder = select i1 %of.large, ptr %node, ptr %self
+  %at.value = select i1 %of.large, i64 $ATNODE_VALUE, i64 $AT_VALUE
+  %at.device = select i1 %of.large, i64 $ATNODE_DEVICE, i64 $AT_DEVICE
+  %buffer = call ptr @word(ptr %holder, i64 %at.value)
+  %device = call ptr @word(ptr %holder, i64 %at.device)
   %is.ndarray = call i1 @is_ndarray(ptr %buffer)
   br i1 %is.ndarray, label %open, label %slow
 open:
   %kind = call i64 @kind_of(ptr %buffer)
-  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
   %own = call ptr @word(ptr %given, i64 $CLASS)
   %class = call ptr @state_word(i64 $ARRAY)
   %of.array = icmp eq ptr %own, %class
@@ -521,13 +491,22 @@ raise:
 ; From here to the write no Python runs: the Array alone refers to memory that it may write to.
 prove:
   %shown = call ptr @word(ptr %self, i64 $AT_SHOWN)
-  %has.node = call i1 @is_there(ptr %shown)
   %is.part = call i1 @is_part(ptr %self)
-  %seen = or i1 %has.node, %is.part
+  call void @Py_DecRef(ptr %buffer)
+  br i1 %is.part, label %leave, label %see.node
+see.node:
+  br i1 %of.large, label %prove.large, label %prove.small
+prove.large:
+  %still = icmp eq ptr %shown, %node
+  br i1 %still, label %ask.node, label %leave
+ask.node:
+  %is.own = call i1 @is_own(ptr %node, ptr %buffer)
+  br i1 %is.own, label %write, label %leave
+prove.small:
+  %has.node = call i1 @is_there(ptr %shown)
   %now = call ptr @word(ptr %self, i64 $AT_VALUE)
   %changed = icmp ne ptr %now, %buffer
-  %bad = or i1 %seen, %changed
-  call void @Py_DecRef(ptr %buffer)
+  %bad = or i1 %has.node, %changed
   br i1 %bad, label %leave, label %count.references
 count.references:
   %references = load i32, ptr %buffer, align 4
@@ -548,7 +527,10 @@ write.element:
 ; NumPy lets other threads run while it writes many elements.
 write.part:
   call void @Py_IncRef(ptr %buffer)
+  call void @open_memory(ptr %buffer, i1 true)
   %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %own.index, ptr %value)
+  %stays.open = xor i1 %of.large, true
+  call void @open_memory(ptr %buffer, i1 %stays.open)
   call void @Py_DecRef(ptr %buffer)
   %refused = icmp ne i32 %status, 0
   br i1 %refused, label %clear, label %done
@@ -556,7 +538,8 @@ clear:
   call void @PyErr_Clear()
   br label %leave
 done:
-  %before = call ptr @exchange(ptr %self, i64 $AT_LOCATION, ptr %line)
+  %slot = select i1 %of.large, i64 $ATNODE__LOCATION, i64 $AT_LOCATION
+  %before = call ptr @exchange(ptr %holder, i64 %slot, ptr %line)
   call void @drop(ptr %before)
   call void @Py_DecRef(ptr %own.index)
   call void @Py_DecRef(ptr %value)
@@ -587,4 +570,4 @@ def subscript_text(fields: Mapping[str, int], read: int, write: int, copied: int
     words = {"READ": str(8 * read), "WRITE": str(8 * write), "COPIED": str(copied), "FIRSTINT": str(first)}
     words["MOSTPLAIN"] = str(MOST_PLAIN_BYTES)
     words["SIZES_OF_KINDS"] = "  ".join(sizes)
-    return text(_INDICES + SELECTING + _READING + _WRITING, fields, **words)
+    return text(_INDICES + LARGE + SELECTING + _READING + _WRITING, fields, **words)
