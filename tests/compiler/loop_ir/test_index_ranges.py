@@ -80,3 +80,26 @@ def test_an_index_from_the_end_is_in_bounds() -> None:
     assert ranges.of(clipped.gt(0).select(clipped - 1, 0)) == (0, 3)
     assert ranges.of(loaded.lt(0).select(clipped + 5, clipped)) == (-5, 9)
     assert ranges.of(loaded.lt(0).select(loaded + 5, loaded)) == (-np.inf, np.inf)
+
+
+def test_a_remainder_with_the_sign_of_its_divisor_is_in_bounds() -> None:
+    values = Values()
+    loaded = values.argument("x", INT64)
+    rest = (loaded.gt(-16).select(loaded, -16)).lt(16).select(loaded.gt(-16).select(loaded, -16), 16)
+    negative = values.constant(17, INT64).lt(0)
+    wrong = rest.ne(0) & rest.lt(0).ne(negative)
+    ranges = Ranges({})
+    assert ranges.of(wrong.select(rest + 17, rest)) == (0, 16)
+    assert ranges.of((~wrong).select(rest, rest + 17)) == (0, 16)
+    assert ranges.of((rest.ne(0) & rest.lt(0).eq(negative)).select(rest + 17, rest)) == (-16, 33)
+
+
+def test_of_alternatives_each_may_hold() -> None:
+    values = Values()
+    i, loaded = index_value(values, "i"), values.argument("x", INT64)
+    ranges = Ranges({i: (2, 5)})
+    assert ranges.of((i.lt(3) | i.gt(4)).select(i, 3)) == (2, 5)
+    assert ranges.of((i.eq(3) | i.eq(4)).select(i, 3)) == (3, 4)
+    assert ranges.of((i.eq(3) | loaded.gt(4)).select(i, 3)) == (2, 5)
+    assert ranges.of((i.lt(4) & i.gt(2)).select(3, i)) == (2, 5)
+    assert ranges.of((i.gt(3) & (i.gt(2) & loaded.lt(9))).select(i, 4)) == (4, 5)

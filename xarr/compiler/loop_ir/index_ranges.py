@@ -256,6 +256,34 @@ def _select(ranges: Ranges, value: Value) -> Range:
 
 def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
     """The range of a value where the predicate has this truth, if that compares the value or what it is a sum of."""
+    narrowed = ranges.of(value)
+    for literal in conjuncts(predicate, truth):
+        # Of alternatives one holds: those of `not (a and b)` are `not a` and `not b`.
+        alternatives = [(each, not holds) for each, holds in conjuncts(literal[0], not literal[1])]
+        ends = [_narrow_by_literal(ranges, value, *_without_known(ranges, each)) for each in alternatives]
+        narrowed = _common(narrowed, (min(low for low, _ in ends), max(high for _, high in ends)))
+    return narrowed
+
+
+def _common(x: Range, y: Range) -> Range:
+    """The range that two have in common; the first where that is nothing, which is never computed."""
+    low, high = max(x[0], y[0]), min(x[1], y[1])
+    return (low, high) if low <= high else x
+
+
+def _without_known(ranges: Ranges, literal: Literal) -> Literal:
+    """What says the same without a bool that is known: `x == False` is `not x`."""
+    value, holds = literal
+    while value.op in ("eq", "ne") and value.operands[0].dtype == BOOL:
+        x, y = value.operands if ranges.of(value.operands[1]) != _EITHER else value.operands[::-1]
+        known, other = ranges.of(y)
+        if known != other:
+            break
+        value, holds = x, bool(known) == (holds == (value.op == "eq"))
+    return value, holds
+
+
+def _narrow_by_literal(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
     low, high = ranges.of(value)
     if predicate.op not in COMPARED:
         return low, high
@@ -263,7 +291,9 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
         if value.op not in ("add", "sub") or not any(each in predicate.operands for each in value.operands):
             return low, high
         # As an index from the end, select(k < 0, k + n, k).
-        operands = {operand: _narrow(ranges, operand, predicate, truth) for operand in value.operands}
+        operands = {
+            operand: _narrow_by_literal(ranges, operand, predicate, truth) for operand in value.operands
+        }
         return Ranges(operands)._apply_rule(value)
     x, y = predicate.operands
     op = predicate.op if truth else COMPARED[predicate.op]
