@@ -562,8 +562,9 @@ def test_help_and_signatures_are_those_of_the_methods_in_python() -> None:
         "axis",
         "dtype",
         "out",
-        "rest",
-        "options",
+        "keepdims",
+        "initial",
+        "where",
     ]
 
 

@@ -115,6 +115,34 @@ def test_arguments_that_compare_equal_are_other_ones() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_methods_tell_arguments_apart_that_compare_equal() -> None:
+    x = draw((1, 90_000), "float64")
+    shapes = []
+    for _ in range(3):
+        for size in (1, True, 1.0):
+            for call in (lambda s: x.reshape((s, 90_000)), lambda s: x.sum(s), lambda s: x.transpose((0, s))):
+                try:
+                    shapes.append(call(size).shape)
+                except (xarr.errors.XarrError, TypeError) as error:
+                    shapes.append(type(error).__name__)
+        low = [np.signbit(np.asarray(x.clip(zero, 9.0).min())) for zero in (0.0, -0.0)]
+        assert low == [False, True]
+        assert [(x**n).dtype for n in (2, 2.0, True)] == [np.float64] * 3
+        assert (draw((1, 90_000), "int32") ** 2.0).dtype == np.float64
+    assert shapes[:9] * 3 == shapes
+
+
+@pytest.mark.usefixtures("at_first")
+def test_what_few_elements_become_is_recorded_again_if_that_is_large() -> None:
+    for _ in range(3):
+        x = xarr.asarray(np.arange(600.0)).evaluate() * 1
+        large = xarr.broadcast_to(x, (600, 600))
+        assert not large.is_evaluated
+        assert_same(np.asarray(large), np.broadcast_to(np.arange(600.0), (600, 600)))
+    assert repeated_calls()
+
+
+@pytest.mark.usefixtures("at_first")
 def test_a_function_that_looks_at_values_is_called_each_time() -> None:
     x = draw((300, 300), "float64")
     for bound in (299, 300, 299):

@@ -17,12 +17,14 @@ from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.number_methods import NumberMethods
 from xarr.arrays.operators import (
     arithmetic,
+    as_method,
     compute,
     equality,
     in_place,
     in_type_of,
     is_operand,
     operator,
+    powers,
     raise_to_power,
     reflect,
     repeating,
@@ -67,7 +69,7 @@ from xarr.numpy_api.mathematics import division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
-from xarr.runtime.handles import Handle
+from xarr.runtime.handles import Handle, may_be_small
 from xarr.runtime.small_ops import apply_op
 from xarr.shapes import Layout
 
@@ -369,10 +371,12 @@ class Array(
             return self.copy() if copy else self
         if self._weak is not None:
             return apply(Convert(wanted), self)
-        if not obstacles and (converted := convert_small(self, wanted, sys._getframe(1))) is not None:
-            return converted
-        op, type = convert_step(self._node.tensor_type, wanted)
-        return apply_op(op, (self._node,), type)
+        if type(self._value) is np.ndarray and not obstacles:
+            converted = convert_small(self, wanted, sys._getframe(1))
+            if converted is not None:
+                return converted
+        op, type_ = convert_step(self._node.tensor_type, wanted)
+        return apply_op(op, (self._node,), type_)
 
     # --- indexing ----------------------------------------------------------------------------------------
 
@@ -440,6 +444,8 @@ class Array(
         """self ** other, by `xarr.pow`; InputError for a modulo."""
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
+        if not may_be_small(self) and (type(other) is int or type(other) is float):
+            return powers.run((self, other), {})  # type: ignore[no-any-return]
         if type(other) is int and other == 2 and not obstacles:
             square = OPERATORS["*"].combine(self, self, sys._getframe(1))
             if square is not None and square.dtype != PREDICATE:  # the square of bools is a number
@@ -470,7 +476,8 @@ class Array(
 
     def __neg__(self) -> Array:
         """-self, by `xarr.negative`."""
-        if not obstacles and (result := negate(self, sys._getframe(1))) is not None:
+        is_float = type(self._value) is float and not obstacles
+        if is_float and (result := negate(self, sys._getframe(1))) is not None:
             return result
         return elementwise.negative(self)
 
@@ -480,7 +487,8 @@ class Array(
 
     def __abs__(self) -> Array:
         """abs(self), by `xarr.abs`."""
-        if not obstacles and (result := magnitude(self, sys._getframe(1))) is not None:
+        is_float = type(self._value) is float and not obstacles
+        if is_float and (result := magnitude(self, sys._getframe(1))) is not None:
             return result
         return elementwise.abs(self)
 
@@ -494,7 +502,14 @@ class Array(
 
     def __matmul__(self, other: ArrayLike) -> Array:
         """self @ other, by `xarr.matmul`."""
-        return compute(_product, self, other)
+        try:
+            result = linear_algebra.matmul(self, other)
+            if observers:
+                observe_product(self, other)
+            return result
+        except XarrError as error:
+            shorten(error, "")
+            raise
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
         """other @ self, by `xarr.matmul`."""
@@ -509,8 +524,10 @@ class Array(
     @property
     def T(self) -> Array:
         """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
-        if not obstacles and (turned := turn_small(self, (), sys._getframe(1))) is not None:
-            return turned
+        if not obstacles and may_be_small(self):
+            turned = turn_small(self, (), sys._getframe(1))
+            if turned is not None:
+                return turned
         return manipulation.transpose(self)
 
     @property
@@ -521,21 +538,25 @@ class Array(
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """The elements under another shape; one size may be -1."""
-        if not obstacles and order == "C" and copy is None:
-            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
+        wanted = shape[0] if len(shape) == 1 else shape
+        if order != "C" or copy is not None:
+            return manipulation.reshape(self, wanted, order, copy=copy)
+        if not obstacles and may_be_small(self):
+            sizes = wanted if type(wanted) is tuple else shape
             reshaped = reshape_small(self, sizes, sys._getframe(1))
             if reshaped is not None:
                 return reshaped
-        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+        return manipulation.reshape(self, wanted)
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in the order `axes`, reversed by default."""
-        if not obstacles:
+        if not obstacles and may_be_small(self):
             own = axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes
             if (own or not axes) and (turned := turn_small(self, own, sys._getframe(1))) is not None:
                 return turned
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return manipulation.transpose(self, order)
+        if not axes:
+            return manipulation.transpose(self)
+        return manipulation.transpose(self, axes if len(axes) > 1 or isinstance(axes[0], int) else axes[0])
 
     def ravel(self, order: str = "C") -> Array:
         """All elements in one dimension."""
@@ -550,39 +571,13 @@ class Array(
         """
         return manipulation.ravel(self, order).copy()
 
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """Two dimensions exchanged."""
-        return manipulation.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Axis = None) -> Array:
-        """Without dimensions of size 1."""
-        return manipulation.squeeze(self, axis)
-
-    def repeat(self, repeats: int, axis: int | None = None) -> Array:
-        """Each element `repeats` times."""
-        return tiling.repeat(self, repeats, axis)
-
-    def argsort(self, axis: int | None = -1, **options: Any) -> Array:
-        """Indices that sort along `axis`."""
-        return sorting.argsort(self, axis, **options)
-
-    def dot(self, b: ArrayLike, out: Array | None = None) -> Array:
-        """NumPy's dot product."""
-        return linear_algebra.dot(self, b, out)
-
-    def round(self, decimals: int = 0, out: Array | None = None) -> Array:
-        """Round to `decimals` decimals, ties to even."""
-        return rounding.round(self, decimals, out)
-
-    def clip(
-        self,
-        min: ArrayLike | None = None,
-        max: ArrayLike | None = None,
-        out: Array | None = None,
-        **options: Any,
-    ) -> Array:
-        """Not below `min` nor above `max`."""
-        return elementwise.clip(self, min, max, out, **options)
+    swapaxes = as_method(manipulation.swapaxes, "Two dimensions exchanged.")
+    squeeze = as_method(manipulation.squeeze, "Without dimensions of size 1.")
+    repeat = as_method(tiling.repeat, "Each element `repeats` times.")
+    argsort = as_method(sorting.argsort, "Indices that sort along `axis`.")
+    dot = as_method(linear_algebra.dot, "NumPy's dot product.")
+    round = as_method(rounding.round, "Round to `decimals` decimals, ties to even.")
+    clip = as_method(elementwise.clip, "Not below `min` nor above `max`.")
 
 
 def _product(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from sys import _getframe as frame_of
-from typing import Any, Final, TypeVar
+from types import FunctionType
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.calls.call_plans import repeat_of, repeats
+from xarr.calls.remembered_calls import runner
 from xarr.calls.small_values import OPERATORS, show_small_value
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
 from xarr.errors import DTypeError, ShapeError, XarrError
@@ -19,11 +22,12 @@ from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.numpy_api.mathematics import elementwise
 from xarr.runtime.device_arrays import lies_on_device
-from xarr.runtime.handles import Handle
+from xarr.runtime.handles import Handle, may_be_small
 from xarr.runtime.view_tracking import ALL
 
 Function = Callable[[Any, Any], "Array"]
 Method = Callable[["Array", Any], "Array"]
+P = ParamSpec("P")
 R = TypeVar("R")
 
 #: What Python calls the methods of operators, between underscores.
@@ -68,6 +72,11 @@ def raise_to_power(x1: Array, x2: ArrayLike) -> Array:
     They give other results than `power` for infinities and -0.0, and other last bits: sqrt(-0.0) is -0.0.
     Source: NumPy, `fast_scalar_power` in `number.c`.
     """
+    return _power(x1, x2) if may_be_small(x1) else powers.run((x1, x2), {})
+
+
+def _power(x1: Array, x2: ArrayLike) -> Array:
+    """As `raise_to_power`."""
     if type(x2) in (int, float) and x1.dtype.kind in "fc":
         function = _POWERS.get((type(x2), x2))
         if function is not None:
@@ -82,6 +91,7 @@ _POWERS: Final[dict[tuple[type, float], Callable[[Array], Array]]] = {
     (float, 0.5): elementwise.sqrt,
 }
 raise_to_power.__name__ = "pow"  # as help of the operators has it
+powers: Final = runner(_power)
 
 
 def _name_method(method: Method, name: str, summary: str) -> Method:
@@ -90,6 +100,22 @@ def _name_method(method: Method, name: str, summary: str) -> Method:
     method.__code__ = method.__code__.replace(co_name=name, co_qualname=f"Array.{name}")
     method.__doc__ = summary
     return method
+
+
+def as_method(function: Callable[P, R], summary: str) -> Callable[P, R]:
+    """`function`, of an array first of all, as the method of Array with its name: the same code, no call more."""
+    made: Any = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    first, *others = signature(function).parameters.values()
+    made.__signature__ = Signature([first.replace(name="self", annotation=Parameter.empty), *others])
+    made.__qualname__, made.__module__ = f"Array.{function.__name__}", "xarr.arrays.array"
+    made.__annotations__, made.__doc__ = function.__annotations__, summary
+    return made  # type: ignore[no-any-return]
 
 
 def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]:

@@ -29,7 +29,7 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, default_float, promote, w
 from xarr.errors import DTypeError, XarrError
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type
-from xarr.ir.source import locate, user_files
+from xarr.ir.source import known_files, locate
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_step, convert_step, scalar_node
 from xarr.runtime import handles
@@ -246,7 +246,7 @@ class Plans(dict[Any, CallPlan]):
         if plan is None or not are_in_force(plan.recorded_in):
             return None
         code = frame.f_code
-        location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)
+        location = (code, frame.f_lasti) if code.co_filename in known_files else locate(frame)
         for step, type_ in plan.steps[0]:
             node = Node(step, (node,), type_, location)
         return wrap(Node(self.op, (node,), plan.type, location))
@@ -274,7 +274,7 @@ class Plans(dict[Any, CallPlan]):
             if node is not None and node.value is None and is_few_pending(node) and not records_all():
                 return None
         code = frame.f_code
-        location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)
+        location = (code, frame.f_lasti) if code.co_filename in known_files else locate(frame)
         try:
             if first is None:
                 first = _number_at(location, x1, plan.dtype)

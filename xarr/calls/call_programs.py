@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from sys import _getframe as frame_of
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node, element_types, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, CustomCall, GetTupleElement
-from xarr.ir.source import caller, locate, location_of
+from xarr.ir.source import caller, known_files, locate, location_of
 from xarr.ir.types import TensorType, Type
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
@@ -33,7 +34,7 @@ from xarr.runtime.small_ops import (
     records_all,
     small_ops,
 )
-from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
+from xarr.runtime.view_tracking import PartSteps, lineage, mark, mark_steps
 
 #: Bytes of a constant whose value is kept beside the program that records it.
 _MOST_KEPT_BYTES: Final = 2**15
@@ -215,67 +216,110 @@ class CallProgram:
 
 
 class RecordedNode(NamedTuple):
-    """A node of a call that is recorded: its operands by their numbers, and the function that its location names.
+    """A node of a call that is recorded: what picks its operands, and the function that its location names.
 
     may_be_computed: whether the op is computed at once where its operands are.
     """
 
     op: Op
-    operands: tuple[int, ...]
+    pick: Callable[[list[Node]], tuple[Node, ...]]
     type: Type
     device: Device | None
     function: tuple[str, ...]
     may_be_computed: bool
 
 
+def _picker(operands: tuple[int, ...]) -> Callable[[list[Node]], tuple[Node, ...]]:
+    """The function that picks the items with these numbers, as a tuple."""
+    if len(operands) == 1:
+        (only,) = operands
+        return lambda made: (made[only],)
+    return itemgetter(*operands) if operands else lambda made: ()
+
+
 class RepeatedCall(CallProgram):
     """A call as the nodes that it records, of which no value is looked at.
 
-    rows: those of the nodes, which are counted on from those of the arrays, numbers first; are_recorded: whether all
-    ops are, of few elements too; state: the settings under which they are recorded, by identity.
+    rows: those of the nodes, which are counted on from those of the arrays, numbers first; few: the numbers of the
+    arrays with few elements, which some op may ask for first; state: the settings under which they are recorded, by
+    identity.
     """
 
-    __slots__ = ("_lines", "_only", "are_recorded", "numbers", "rows", "state")
+    __slots__ = ("_is_alone", "_last", "_lines", "_part", "_single", "few", "numbers", "rows", "state")
 
     def __init__(
         self,
         results: list[Result],
         join: type[Any] | None,
         rows: tuple[RecordedNode, ...],
-        are_recorded: bool,
+        few: tuple[int, ...],
     ) -> None:
         super().__init__(results, join)
-        self.are_recorded = are_recorded
+        self.few = few
         count = sum([_is_number(row) for row in rows])
         self.numbers, self.rows = rows[:count], rows[count:]
         self.state = config.state()
-        #: The number of the node that is the result, where that is all.
-        self._only = results[0].index if join is None and type(results[0]) is RecordedValue else None
-        #: By an instruction, as its address: the nodes of the numbers that it uses, the same each time.
+        #: Whether the last node is the result, where that is all, and of what array it is a part by which step.
+        self._is_alone = False
+        self._part: tuple[int, Any, Any] | None = None
+        if join is None:
+            self._show(results[0])
+        is_single = self._is_alone and len(self.rows) == 1 and not self.rows[0].may_be_computed
+        #: The row of that node if there is no other one, nor a function that its location names.
+        self._single = self.rows[0][:4] if is_single and not self.rows[0].function else None
+        #: By an instruction, as its address: the nodes of the numbers that it uses, the same each time; and the last.
         self._lines: dict[int, tuple[CodeType, int, list[Node]]] = {}
+        self._last: tuple[CodeType | None, int, list[Node]] = (None, 0, [])
+
+    def _show(self, result: Result) -> None:
+        inner = result.inner if type(result) is PartOf and len(result.steps) == 1 else result
+        if type(inner) is RecordedValue:
+            self._is_alone = True
+            if type(result) is PartOf:
+                self._part = (result.index, *result.steps[0])
 
     def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
-        return MISSED
+        """As `run`: what few elements with values become is large."""
+        return self.record(arrays, [array._node for array in arrays], frame_of(_DEPTH))
 
     def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
         """The result for Arrays that show these nodes; MISSED where few elements may be asked for first."""
-        if not self.are_recorded and any([is_few_pending(node) for node in nodes]):
-            return MISSED
-        location = locate(frame_of(_DEPTH))
-        made = [*nodes, *self._numbers_at(location)] if self.numbers else nodes
-        for op, operands, type_, device, function, may_be_computed in self.rows:
-            line: Any = (*location, *function) if location and function else location or ()
-            own = tuple([made[k] for k in operands])
-            if may_be_computed:
-                made.append(apply_op(op, own, type_, location)._node)
-            else:
-                made.append(Node(op, own, type_, line, device))
-        if self._only is not None:
-            return wrap(made[self._only])
+        return self.record(arrays, nodes, frame_of(_DEPTH))
+
+    def record(self, arrays: list[Handle], nodes: list[Node], frame: FrameType) -> Any:
+        """As `run`, for the user's line that `frame` is at, or was called by."""
+        for index in self.few:
+            if nodes[index].value is None:
+                return MISSED
+        code = frame.f_code
+        location = (code, frame.f_lasti) if code.co_filename in known_files else locate(frame)
+        made = nodes
+        if self.numbers:
+            last = self._last
+            is_again = location is not None and last[0] is location[0] and last[1] == location[1]
+            made = [*nodes, *(last[2] if is_again else self._numbers_at(location))]
+        if self._single is not None:
+            op, pick, type_, device = self._single
+            last_node = Node(op, pick(made), type_, location or (), device)
+        else:
+            last_node = self._record_rows(made, location)
+        if self._is_alone:
+            part, result = self._part, wrap(last_node)
+            return result if part is None else mark(arrays[part[0]], result, part[1], part[2])
         results = self.results
         if self.join is None:
             return results[0].make(arrays, made, location)
         return self.join([result.make(arrays, made, location) for result in results])
+
+    def _record_rows(self, made: list[Node], location: Location) -> Node:
+        """Record the nodes behind those of the arrays and numbers; the last one."""
+        for op, pick, type_, device, function, may_be_computed in self.rows:
+            if may_be_computed:
+                made.append(apply_op(op, pick(made), type_, location)._node)
+            else:
+                line: Any = (*location, *function) if location and function else location or ()
+                made.append(Node(op, pick(made), type_, line, device))
+        return made[-1]
 
     def _numbers_at(self, location: Location) -> list[Node]:
         if location is None:
@@ -284,11 +328,12 @@ class RepeatedCall(CallProgram):
         key = id(code) + instruction
         known = self._lines.get(key)
         if known is not None and known[0] is code and known[1] == instruction:
+            self._last = known
             return known[2]
         nodes = [Node(row.op, (), row.type, location, row.device) for row in self.numbers]
         if len(self._lines) >= _MOST_LINES:
             self._lines.clear()
-        self._lines[key] = code, instruction, nodes
+        self._lines[key] = self._last = code, instruction, nodes
         return nodes
 
 
@@ -343,7 +388,8 @@ def _program(
         return None if results is None else CallProgram(results, join)
     if all([_is_always_recorded(node) for node in nodes]):
         return _repeated_call(leaves, join, stand_ins, nodes)
-    if records_all() or max([node.type.nbytes for node in nodes], default=0) > most_bytes:
+    types = [each for node in (*nodes, *order) for each in element_types(node.type)]
+    if records_all() or max([each.nbytes for each in types], default=0) > most_bytes:
         is_known = all(
             [type(node) is StandIn and not node.is_looked_at and node.device is not None for node in nodes]
         )
@@ -392,7 +438,7 @@ def _repeated_call(
     rows = [
         RecordedNode(
             node.op,
-            tuple([number[operand] for operand in node.operands]),
+            _picker(tuple([number[operand] for operand in node.operands])),
             node.type,
             node.device,
             (node._location or ())[2:],
@@ -400,13 +446,14 @@ def _repeated_call(
         )
         for node in order
     ]
-    return None if results is None else RepeatedCall(results, join, tuple(rows), are_recorded)
+    few = [index for index, node in enumerate(nodes) if not are_recorded and is_few_pending(node)]
+    return None if results is None else RepeatedCall(results, join, tuple(rows), tuple(few))
 
 
 def _may_be_computed(node: Node) -> bool:
     """Whether the op of a node is computed at once where its operands have values, or are evaluated for it."""
     is_on_theirs = any([node.device is operand.device for operand in node.operands])
-    return is_on_theirs and _are_small([node, *node.operands], MOST_BYTES)
+    return is_small_op(node.op) and is_on_theirs and _are_small([node, *node.operands], MOST_BYTES)
 
 
 def _is_number(node: Node | RecordedNode) -> bool:

@@ -10,8 +10,9 @@ The rule: a call is remembered if
 * its arguments are Arrays with values, of which none is larger than `Target.max_eager_bytes`, or made of constants by a
   short chain of ops, beside one with a value; numbers, strings, element types, ufuncs, None, and lists and tuples of
   all these.  Where no op is computed at once the nodes of the call are recorded again: on a device where all ops are
-  recorded and no values looked at, a GPU; under settings that say so; and of arrays that are all larger.  There they
-  are Arrays with a value or without, none of them made of constants alone, whose values the function would not look at,
+  recorded and no values looked at, a GPU; under settings that say so; and where arrays, or what is made of them, are
+  larger.  There they are Arrays with a value or without, none of them made of constants alone, whose values the
+  function would not look at,
 * nobody watches broadcasts, and these do not warn,
 * the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
   no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from sys import _getframe as frame_of
 from types import FunctionType, NoneType
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -38,11 +40,12 @@ from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, RepeatedCall, learn
 from xarr.calls.host_functions import HostFunction, Run, host_function
-from xarr.calls.operands import are_in_force, observers
+from xarr.calls.operands import observers
 from xarr.calls.small_values import small_value
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
+from xarr.ir.types import PLAIN
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES
@@ -65,8 +68,10 @@ _MOST_PARTS: Final = 256
 
 #: Arguments that are equal only if they mean the same, once their types are.
 _PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
+_SIMPLE: Final = _PLAIN | {type, *[type(np.dtype(char)) for char in PLAIN]}
+_SIMPLE_OR_FLOAT: Final = _SIMPLE | {float}
 _INTS: Final = frozenset({int})
-_SIMPLE: Final = _PLAIN | {type}
+_ONE_TUPLE: Final = (tuple,)
 
 
 class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
@@ -98,10 +103,10 @@ class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
 class RepeatedCalls(dict[tuple[Any, ...], RepeatedCall]):
     """The calls of one function that are recorded again, by keys that are quick to make.
 
-    host: what NumPy's function computes before, where arrays are small, if it does.
+    host: what runs the function, before which these come.
     """
 
-    host: HostFunction | None = None
+    host: HostFunction | Runner | None = None
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: RepeatedCall) -> None:
         described = _describe_quickly(args, kwargs)
@@ -116,51 +121,79 @@ class RepeatedCalls(dict[tuple[Any, ...], RepeatedCall]):
         """Make of `run` what records calls again, and leaves others to it."""
 
         def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            result = self.run(args, kwargs)
+            node = args[0]._shown if args and type(args[0]) is handles._array_class else None
+            if node is not None and len(args) == 1 and not kwargs:
+                call, arrays, nodes = self.get((node.type, node.device)), [args[0]], [node]
+            elif (described := _describe_quickly(args, kwargs)) is not None:
+                call, arrays, nodes = self.get(described[0]), described[1], described[2]
+            else:
+                return run(args, kwargs)
+            if (
+                call is None
+                or call.state[0] is not _config["_global"]
+                or call.state[1] is not _overrides()
+                or recording
+                or observers
+            ):
+                return run(args, kwargs)
+            result = call.record(arrays, nodes, frame_of(2))
             return run(args, kwargs) if result is MISSED else result
 
         return run_again
-
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a call that is recorded again; MISSED for others."""
-        described = _describe_quickly(args, kwargs)
-        call = None if described is None else self.get(described[0])
-        if described is None or call is None or not are_in_force(call.state):
-            return MISSED
-        return call.run(described[1], described[2])
 
 
 def _describe_quickly(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], list[Handle], list[Node]] | None:
-    """A key of a call, its Arrays and their nodes; None for Arrays that hold values alone, and in lists."""
-    if not kwargs and args and type(args[0]) is handles._array_class and (node := args[0]._shown) is not None:
-        # The usual case, without a step for each argument.
-        rest = args[1:]
+    """A key of a call, its Arrays and their nodes; None for Arrays that hold values alone."""
+    if args and type(args[0]) is handles._array_class and (node := args[0]._shown) is not None:
+        # The usual cases, without a step for each argument.
+        if len(args) == 1 and not kwargs:
+            return (node.type, node.device), [args[0]], [node]
+        rest = (*args[1:], *kwargs.values()) if kwargs else args[1:]
         kinds = (*map(type, rest),)
         if _SIMPLE.issuperset(kinds):
-            return (node.type, node.device, kinds, rest), [args[0]], [node]
+            return (node.type, node.device, kinds, rest, *kwargs), [args[0]], [node]
+        if _SIMPLE_OR_FLOAT.issuperset(kinds):
+            rest = tuple([_tell(each) if type(each) is float else each for each in rest])
+            return (node.type, node.device, kinds, rest, *kwargs), [args[0]], [node]
+        if kinds == _ONE_TUPLE and not kwargs and _INTS.issuperset(map(type, rest[0])):
+            return (node.type, node.device, rest[0]), [args[0]], [node]
+        if len(kinds) == 1 and not kwargs and kinds[0] is handles._array_class:
+            other = args[1]._shown
+            if other is not None:
+                return (node.type, node.device, other.type, other.device), [*args], [node, other]
     parts: list[Any] = []
     arrays: list[Handle] = []
     nodes: list[Node] = []
-    for value in (*args, *kwargs.values()) if kwargs else args:
+    if not _list_nodes((*args, *kwargs.values()) if kwargs else args, parts, arrays, nodes):
+        return None
+    return (*parts, *kwargs), arrays, nodes
+
+
+def _list_nodes(values: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:
+    """Add to a key what tells `values` from others, and list their Arrays and nodes; whether that is possible."""
+    for value in values:
         kind = type(value)
         if kind is handles._array_class:
             node = value._shown
             if node is None:
-                return None
+                return False
             arrays.append(value)
             nodes.append(node)
             parts += (node.type, node.device)
-        elif kind in _SIMPLE or (kind is tuple and {*map(type, value)} <= _INTS):
+        elif kind in _SIMPLE:
             parts += (kind, value)
+        elif kind is tuple or kind is list:
+            parts += (kind, len(value))
+            is_long = len(value) > _LONGEST or len(parts) > _MOST_PARTS  # also a list that holds itself
+            if is_long or not _list_nodes(value, parts, arrays, nodes):
+                return False
         elif kind is float:
             parts += (kind, _tell(value))
         else:
-            return None
-    if kwargs:
-        parts.append(tuple(kwargs))
-    return tuple(parts), arrays, nodes
+            return False
+    return True
 
 
 def _tell(number: complex) -> Any:
@@ -199,14 +232,10 @@ def remembering(
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], R]:
     """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it.
 
-    repeated: where calls are kept that are recorded again.
+    repeated: where calls are kept that are recorded again, and tried first.
     """
 
-    repeated = RepeatedCalls() if repeated is None else repeated
-
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        if repeated and (result := repeated.run(args, kwargs)) is not MISSED:
-            return result  # type: ignore[no-any-return]
         state, known = _known
         if recording or observers or state[0] is not _config["_global"] or state[1] is not _overrides():
             known = remembered_calls()
@@ -233,7 +262,7 @@ def remembering(
             program = _first_program(known, key, function, args, kwargs)
         if program is None:
             return function(*args, **kwargs)
-        if type(program) is RepeatedCall:
+        if repeated is not None and type(program) is RepeatedCall:
             repeated.add(args, kwargs, program)
         result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
@@ -318,20 +347,24 @@ def is_ufunc(function: Callable[..., Any]) -> bool:
 
 
 class Runner:
-    """The runner of a function that has no row of `ROWS`; run: as that of `HostFunction`."""
+    """The runner of a function that has no row of `ROWS`; run, front and try_first: as those of `HostFunction`."""
 
-    __slots__ = ("run",)
+    __slots__ = ("front", "run")
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self.front: Callable[[Run], Run] | None = None
+
+    def try_first(self, front: Callable[[Run], Run]) -> None:
+        self.front, self.run = front, front(self.run)
 
 
 def runner(function: Callable[..., Any]) -> Runner | HostFunction:
     """Give the runner of `function`, called by `run(args, kwargs)`: by NumPy's where that is sure, else remembered."""
     repeated = RepeatedCalls()
     remembered = remembering(function, repeated)
-    repeated.host = host_function(function, remembered)
-    return repeated.host or Runner(remembered)
+    repeated.host = host_function(function, remembered) or Runner(remembered)
+    return repeated.host
 
 
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:

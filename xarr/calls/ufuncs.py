@@ -366,14 +366,14 @@ def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]
 
 
 def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
-    remembered = remembering(function)
+    own = runner(function)
 
     def call(x: ArrayLike, /, out: object = None, second: object = None, **options: Any) -> Any:
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
             return with_options(call, (x,), outs, options)  # type: ignore[arg-type]
         try:
-            return remembered((x,), {})
+            return own.run((x,), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise
@@ -382,7 +382,7 @@ def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
 
 
 def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
-    remembered = remembering(function)
+    own = runner(function)
 
     def call(
         x1: ArrayLike, x2: ArrayLike, /, out: object = None, second: object = None, **options: Any
@@ -391,7 +391,7 @@ def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[...,
             outs = out if second is None else (out, second)
             return with_options(call, (x1, x2), outs, options)  # type: ignore[arg-type]
         try:
-            return remembered((x1, x2), {})
+            return own.run((x1, x2), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise

@@ -24,7 +24,7 @@ from xarr.indexing.items import expand_ellipsis
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
-from xarr.ir.source import locate, user_files
+from xarr.ir.source import known_files, locate
 from xarr.ir.types import Ints, TensorType, Type
 from xarr.ir.windows import dilate_size
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
@@ -156,7 +156,7 @@ def record_again(array: Array, index: Any, frame: FrameType) -> Array | None:
     if not is_large and (node.value is not None or type(node) is StandIn) and not records_all():
         return None
     code = frame.f_code
-    location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)
+    location = (code, frame.f_lasti) if code.co_filename in known_files else locate(frame)
     for op, type_ in steps:
         node = Node(op, (node,), type_, location)
     return mark(array, wrap(node), INDEX, index)

@@ -22,6 +22,8 @@ Location: TypeAlias = tuple[CodeType, int] | tuple[CodeType, int, str]
 _own: Final[set[str]] = set()
 #: Other files, in which those who make many values look themselves.
 user_files: Final[set[str]] = set()
+#: Those that have been located, in which those who record calls again look themselves.
+known_files: Final[set[str]] = set()
 _MOST_FILES: Final = 4096
 
 
@@ -242,6 +244,9 @@ def locate(frame: FrameType | None) -> tuple[CodeType, int] | None:
         file = code.co_filename
         if file not in _own:
             if not file.startswith(PACKAGE):
+                if len(known_files) >= _MOST_FILES:
+                    known_files.clear()
+                known_files.add(file)
                 return code, frame.f_lasti
             _own.add(file)
         frame = frame.f_back

@@ -285,6 +285,12 @@ class Handle:
         self._node = Node(Donated(node.type, taker), (), node.type)
 
 
+def may_be_small(array: Handle) -> bool:
+    """Whether an Array holds a small value, or shows a node that may have one."""
+    node = array._shown
+    return node is None or node.tensor_type.is_plain
+
+
 def weak_kind(value: object) -> type[Any] | None:
     """The kind of a Python number, or of what stands for one in a traced function; None for all else."""
     if isinstance(value, Handle):
@@ -406,7 +412,18 @@ def wrap(node: Node) -> Array:
     """An Array that shows `node`."""
     # Not by calling the class, which makes an array as NumPy's `ndarray` does.
     array = _new(_array_class or array_class())
-    Handle.__init__(array, node)
+    # As `Handle.__init__`, whose call takes a while.
+    array._share = share = _new(Share)
+    share.node = node
+    node.handles += 1
+    array._shown = node
+    array._value = array._part = None
+    if node.value is not None:
+        _orphans.discard(node)
+    if recording:
+        array._made_in = innermost()
+    if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
+        _bound_growth(array)
     return array  # type: ignore[return-value]
 
 
