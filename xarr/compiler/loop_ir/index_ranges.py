@@ -260,7 +260,7 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
     for literal in conjuncts(predicate, truth):
         # Of alternatives one holds: those of `not (a and b)` are `not a` and `not b`.
         alternatives = [(each, not holds) for each, holds in conjuncts(literal[0], not literal[1])]
-        ends = [_narrow_by_literal(ranges, value, *_without_known(ranges, each)) for each in alternatives]
+        ends = [_narrow_by_literal(ranges, value, *_simplify_literal(ranges, each)) for each in alternatives]
         narrowed = _common(narrowed, (min(low for low, _ in ends), max(high for _, high in ends)))
     return narrowed
 
@@ -271,16 +271,22 @@ def _common(x: Range, y: Range) -> Range:
     return (low, high) if low <= high else x
 
 
-def _without_known(ranges: Ranges, literal: Literal) -> Literal:
-    """What says the same without a bool that is known: `x == False` is `not x`."""
+def _simplify_literal(ranges: Ranges, literal: Literal) -> Literal:
+    """Remove comparisons with bools that are known from a literal: `x == False` is `not x`."""
     value, holds = literal
     while value.op in ("eq", "ne") and value.operands[0].dtype == BOOL:
-        x, y = value.operands if ranges.of(value.operands[1]) != _EITHER else value.operands[::-1]
-        known, other = ranges.of(y)
-        if known != other:
+        x, y = value.operands
+        if _may_be_either(ranges, y):
+            x, y = y, x
+        if _may_be_either(ranges, y):
             break
-        value, holds = x, bool(known) == (holds == (value.op == "eq"))
+        value, holds = x, bool(ranges.of(y)[0]) == (holds == (value.op == "eq"))
     return value, holds
+
+
+def _may_be_either(ranges: Ranges, value: Value) -> bool:
+    low, high = ranges.of(value)
+    return low != high
 
 
 def _narrow_by_literal(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
