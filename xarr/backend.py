@@ -90,6 +90,7 @@ class ArrayClass:
     * `locate`, `count` - give the location of the user's line for a frame, and count elements that it reads,
     * `index_step`, `copied_bytes`, `live_part` - of parts: what stands for an index, bytes up to which they are copied,
       and what a part of a part refers to, for what its Array refers to,
+    * `is_put_back` - says of a part whether the statement that runs puts it back, as `x[0] += 1` does,
     * `wrap_constant` - makes an Array of what an operator gave for constants alone, for the value, the operator's
       method, its Array and the other operand; None where constants have no values,
     * `host_methods` - by the names of methods functions of NumPy's that do the same, unless they raise one of
@@ -105,6 +106,7 @@ class ArrayClass:
     index_step: object
     copied_bytes: int
     live_part: Callable[..., Any]
+    is_put_back: Callable[..., bool]
     wrap_constant: Callable[..., Any]
     host_methods: Mapping[str, NumPyCall]
     refusals: tuple[type[Exception], ...]

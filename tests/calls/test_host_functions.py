@@ -585,3 +585,11 @@ def test_results_know_the_line_of_the_call(run_by: str) -> None:
     for _ in range(3):
         total, product = xarr.sum(x), x @ x
     assert "xarr.sum(x)" in total._node.source.text() and "x @ x" in product._node.source.text()
+
+
+def test_what_is_joined_of_many_arrays_is_computed_at_once(run_by: str) -> None:
+    rows = [xarr.asarray(np.full((8, 64), k, np.float32)).evaluate() * 1 for k in range(200)]
+    for join in (xarr.stack, xarr.concatenate):
+        result = join(rows)
+        assert result.is_evaluated and "join(rows)" in result._node.source.text()
+        assert_same(np.asarray(result), getattr(np, join.__name__)([*map(np.asarray, rows)]))

@@ -21,7 +21,7 @@ from xarr.indexing import element_loops
 from xarr.indexing.small_parts import MAX_COPIED
 from xarr.ir.source import call_when_many, location_of
 from xarr.runtime import handles
-from xarr.runtime.view_tracking import INDEX, live_part
+from xarr.runtime.view_tracking import INDEX, is_put_back, live_part
 
 #: Values that are made by Python before methods are compiled, which takes as long as some hundred thousand.
 CALLS_BEFORE: Final = 10_000
@@ -138,6 +138,7 @@ def _make() -> ArrayMethods | None:
             INDEX,
             MAX_COPIED,
             live_part,
+            is_put_back,
             _wrap_constant,
             {name: host_functions.ROWS[row] for name, row in _HOST_METHODS.items()},
             host_functions.REFUSALS,

@@ -34,8 +34,11 @@ from xarr.calls.small_values import (
 )
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN
+from xarr.ir.source import location_of
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, TensorType
 from xarr.runtime import handles
+from xarr.runtime.handles import wrap_leaf
+from xarr.runtime.small_ops import MOST_COMPUTED
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,6 +146,8 @@ class HostFunction:
             return None
         frame = frame_of(DEPTH)
         if device is not None:
+            if row.is_bounded and result.nbytes > MOST_PLAIN_BYTES:
+                return wrap_large(result, device, frame)
             return wrap_result(result, device, frame)
         if row.several or self.otherwise is None or (value := value_of_result(result)) is None:
             return None
@@ -256,6 +261,15 @@ def wrap_result(result: Any, device: Device, frame: FrameType) -> Any:
         return None if NoneType in map(type, arrays) else tuple(arrays)
     value = value_of_result(result)
     return None if value is None else wrap_value(value, device, frame)
+
+
+def wrap_large(result: HostArray, device: Device, frame: FrameType) -> Any:
+    """Wrap what NumPy has joined of many small arrays; None for more than is computed at once at all."""
+    if result.nbytes > MOST_COMPUTED:
+        return None
+    result = np.ascontiguousarray(result)
+    result.flags.writeable = False
+    return wrap_leaf(TensorType(result.shape, result.dtype), result, device, False, location_of(frame))
 
 
 def _record(run: Run, options: dict[str, Any], *args: Any) -> Any:

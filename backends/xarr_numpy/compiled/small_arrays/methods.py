@@ -84,6 +84,7 @@ class NativeMethods:
             **{"context": array_class.context, "locate": array_class.locate, "count": array_class.count},
             **{"index_step": array_class.index_step, "copy": sys.intern("copy")},
             **{"live_part": array_class.live_part, "wrap_constant": array_class.wrap_constant},
+            "is_put_back": array_class.is_put_back,
             **{kind: np.dtype(kind) for kind in objects.KINDS},
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
             **{"node": Node, "leaf": Leaf, "dataop": Data, "lease": Lease, "backend": backend},

@@ -17,7 +17,7 @@ from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
 #: The words of `@state`, by what they hold; behind them the Python methods.
 STATE: Final = (
     *("array", "ndarray", "obstacles", "context", "locate", "count", "index_step", "copy"),
-    *("live_part", "wrap_constant"),
+    *("live_part", "wrap_constant", "is_put_back"),
     *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16"),
     *(
         "int32",

@@ -383,7 +383,23 @@ define internal ptr @statement(ptr %self, ptr %other, ptr %compute, i64 %fallbac
   br i1 %usual, label %look, label %slow
 look:
   %is.part = call i1 @is_part(ptr %self)
-  br i1 %is.part, label %slow, label %whole
+  br i1 %is.part, label %part, label %whole
+; Of a part that the statement puts back where it has read it nobody else sees the change.
+part:
+  %frame = call ptr @PyEval_GetFrame()
+  %of.python = icmp ne ptr %frame, null
+  br i1 %of.python, label %ask.part, label %slow
+ask.part:
+  %asked = call ptr @state_word(i64 $IS_PUT_BACK)
+  %told = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %asked, ptr %self, ptr null)
+  %unsure.part = icmp eq ptr %told, null
+  br i1 %unsure.part, label %no, label %hear
+no:
+  ret ptr null
+hear:
+  call void @Py_DecRef(ptr %told)
+  %is.put.back = icmp eq ptr %told, @_Py_TrueStruct
+  br i1 %is.put.back, label %whole, label %slow
 whole:
   %own = call ptr @value_of(ptr %self)
   %device = call ptr @joint_device(ptr %self, ptr %other)
