@@ -113,9 +113,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
+def are_for_threads(pieces: int, multiplications: int) -> bool:
+    """Whether so many pieces of so many multiplications each gain from `share`, where BLAS can be held."""
+    return pieces > 1 and pieces * multiplications >= workers.WORTH_A_THREAD * _PER_ELEMENT
+
+
 def is_worth_sharing(pieces: int, multiplications: int) -> bool:
     """Whether so many pieces of so many multiplications each gain from `share`."""
-    return pieces > 1 and pieces * multiplications >= workers.WORTH_A_THREAD * _PER_ELEMENT and can_be_held()
+    return are_for_threads(pieces, multiplications) and can_be_held()
 
 
 def share(work: Callable[[int, int], None], pieces: int, multiplications: int) -> None:

@@ -35,8 +35,6 @@ class Processor(Target):
     max_number_bytes: int = 16
     #: Registers of a tile of sums, of 64 bytes: with AVX-512 there are 32 in all, elsewhere as many as 8 at least.
     max_tile_sums = 24 if _has_wide_registers() else 6
-    #: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
-    max_lane_stride: int = 4
     #: Registers of neighbours in one iteration of a loop in lanes, and values of its body up to which there are as
     #: many: a longer body has work for all units of the processor anyway.
     unrolled_registers: int = 4
@@ -64,6 +62,8 @@ class Processor(Target):
     max_native_products: int = 2**18
     max_native_lane_products: int = 2**23
     max_native_nanoseconds: int = 10**6
+    #: Nanoseconds of a product by a BLAS that machine code calls, in loops and outside.
+    max_native_blas_nanoseconds: int = 10**6
     #: Nanoseconds of such a loop after which Python looks for Ctrl-C, about.
     max_unpolled_nanoseconds: int = 20_000_000
 
@@ -122,8 +122,9 @@ class Processor(Target):
     iteration_time: float = 0.25
     #: Of a call back into Python, besides what it computes.
     call_back_time: float = 3000.0
-    #: Of a call of LAPACK, besides its products.
+    #: Of a call of LAPACK, or of BLAS, besides its products.
     lapack_call_time: float = 200.0
+    blas_call_time: float = 50.0
     #: Of a comparison of a sort, and what it moves.
     comparison_time: float = 3.0
 

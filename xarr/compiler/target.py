@@ -98,6 +98,8 @@ class Target:
     #: all rows: with more it takes less time to call a library.
     max_ranked_row: int = 64
     max_rank_comparisons: int = 2**16
+    #: Elements apart up to which neighbouring lanes are loaded and stored as whole registers.
+    max_lane_stride: int = 4
     #: Results that are summed up in registers at once.
     max_register_sums: int = 6
     #: Bytes of a register of neighbouring results, registers of a tile of sums of products, and rows of such a tile.
@@ -201,6 +203,8 @@ class Target:
     #: registers.
     min_systems: int = 8
     max_lane_system_work: int = 2**9
+    #: Multiplications of each of many small products, up to which groups compute them with what is around.
+    max_small_product: int = 2**8
     #: Terms of products that need not be stored when they are reduced, rows and columns and elements of the product
     #: from which that pays, and how many of them a reduction combines.
     max_inner_terms: int = 64

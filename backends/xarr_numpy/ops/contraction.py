@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_TYPES_OF_BLAS: Final = frozenset({np.float32, np.float64, np.complex64, np.complex128})
+TYPES_OF_BLAS: Final = frozenset({np.float32, np.float64, np.complex64, np.complex128})
 #: Bytes of a page and of a typical element; the ways and the lines of a processor's first cache.
 _PAGE: Final = 4096
 _TYPICAL: Final = 4
@@ -79,6 +79,17 @@ class ContractionPlan:
         return not self.batches and not any(
             [side.swapped or side.axes != tuple(range(len(side.axes))) for side in sides]
         )
+
+    @cached_property
+    def is_for_threads(self) -> bool:
+        """Whether the products are so many, and so much work, that threads share them where BLAS lets them."""
+        return self.split is not None and blas.are_for_threads(self.shape[self.split], self.each)
+
+
+def plan_of(op: ops.DotGeneral, lhs: Ints, rhs: Ints) -> ContractionPlan:
+    """The matrix products of an operation on operands of these shapes."""
+    batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
+    return plan(lhs, rhs, batch, (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions))
 
 
 def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints]) -> ContractionPlan:
@@ -173,7 +184,7 @@ def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[An
     left, right = lhs.transpose(way.left.axes), rhs.transpose(way.right.axes)
     batches = way.batches
     sizes = left.shape[:batches]
-    if way.split is None or not blas.is_worth_sharing(sizes[way.split], way.each):
+    if way.split is None or not (way.is_for_threads and blas.can_be_held()):
         product = _matmul(way.left.matrices(left, batches), way.right.matrices(right, batches), dtype)
         return product.reshape(way.shape)
     result = pool.empty((*sizes, way.left.free(True), way.right.free(False)), dtype)
@@ -193,7 +204,7 @@ def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[An
 
 def _are_in_order(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> bool:
     """Whether both are in row-major order, and BLAS has products of their type."""
-    is_known = dtype.type in _TYPES_OF_BLAS and lhs.dtype is rhs.dtype is dtype
+    is_known = dtype.type in TYPES_OF_BLAS and lhs.dtype is rhs.dtype is dtype
     return is_known and lhs.flags.c_contiguous and rhs.flags.c_contiguous
 
 
@@ -245,9 +256,7 @@ def _dot_general(emitter: Emitter, step: Step) -> str:
     if not left.shape and not right.shape:
         # Of two scalars it is their product, which is also right for lanes.
         return _round_to_result(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
-    batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
-    contract = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
-    way = emitter.constant(plan(left.shape, right.shape, batch, contract), "way")
+    way = emitter.constant(plan_of(op, left.shape, right.shape), "way")
     return _round_to_result(emitter, op, sums, f"dot_general({lhs}, {rhs}, {way}, {dtype})")
 
 

@@ -111,6 +111,16 @@ class Accesses:
             part.append(axis)
         yield part
 
+    def steps(self) -> dict[int, int]:
+        """For each axis by how many elements, at most, the next index reads or writes farther on."""
+        axis_of = {index: axis for axis, index in enumerate(self.indices)}
+        steps = dict.fromkeys(range(len(self.indices)), 0)
+        for offset in self.offsets:
+            for index, factor in offset.terms:
+                if index in axis_of:
+                    steps[axis_of[index]] = max(steps[axis_of[index]], abs(factor))
+        return steps
+
     def transposed_run(self, runs: Sequence[Sequence[int]], min_side: int) -> int | None:
         """The number of the run along which neighbours lie that the last run reads in steps, if both are that long."""
         *outer, last = [(self.indices[run[-1]], self._extent(run)) for run in runs]

@@ -93,6 +93,34 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
     return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
 
 
+def split_small_products(graph: Graph, target: Target) -> Graph:
+    """`graph` with products of many matrices of a few elements as sums, which groups compute with what is around."""
+    if ops.DotGeneral not in graph.op_classes:
+        return graph
+    return rewritten(
+        graph, lambda node, operands: split_product(node, operands) if _are_small(node, target) else None
+    )
+
+
+def _are_small(node: Node, target: Target) -> bool:
+    """Whether a node multiplies many small matrices, or many short rows by one.
+
+    Neither the elements of a result along its last dimensions nor the terms of a sum fill a register.
+    """
+    op = node.op
+    if not isinstance(op, ops.DotGeneral) or not (node.dtype in _TYPES or node.dtype.kind in "iu"):
+        return False
+    lhs, rhs = node.operands
+    if not lhs.dtype == rhs.dtype == node.dtype:
+        return False
+    terms = prod(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)
+    rows = node.tensor_type.rank - len(_free(rhs, op.rhs_batching_dimensions, op.rhs_contracting_dimensions))
+    long = [axis for axis, size in enumerate(node.shape) if size >= target.min_busy_iterations]
+    if not long or long[-1] >= rows or not 0 < terms * node.dtype.itemsize < target.register_bytes:
+        return False
+    return terms * prod(node.shape[long[-1] + 1 :]) <= target.max_small_product
+
+
 def reads_once(node: Node, min_terms: int) -> bool:
     """Whether a product takes one pass over its larger operand, as a matrix times a vector, along one dimension."""
     op = node.op

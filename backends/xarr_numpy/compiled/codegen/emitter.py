@@ -8,14 +8,16 @@ registers whose last one is masked, so that no element is computed by other code
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
-from xarr.compiler.loop_ir.loops import Carry, Kernel, Loop, LoopError, Memory, Runs, Store
+from xarr.compiler.loop_ir.loops import Buffer, Carry, Kernel, Loop, LoopError, Memory, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value, constant_of, in_order
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, register_type
 from xarr_numpy.compiled.codegen.scan_loops import ScanLoops
 from xarr_numpy.compiled.codegen.templates import Template
+from xarr_numpy.processor import PROCESSOR
 
 
 @dataclass
@@ -163,14 +165,52 @@ class _PhaseIR(ScanLoops):
             self._serial_loop(loop, begin, end)
 
     def body(self, loop: Loop) -> None:
-        for part in loop.body:
-            if isinstance(part, Store):
-                self.store(part)
-            else:
+        for are_stores, parts in groupby(loop.body, lambda part: isinstance(part, Store)):
+            if are_stores:
+                self._store_all([part for part in parts if isinstance(part, Store)])
+                continue
+            for part in parts:
+                assert isinstance(part, Loop)
                 self.compute(part.limits)
                 extent = part.extent
                 end = self.block.operand(extent, 1) if isinstance(extent, Value) else self.number(extent)
                 self._loop(part, self._first(part, end), end)
+
+    def _store_all(self, stores: Sequence[Store]) -> None:
+        """Stores that follow one another: as whole registers those that together fill the places between lanes."""
+        alike: dict[tuple[Buffer, object], list[Store]] = {}
+        for store in stores if self.mask is None and self.base else ():
+            alike.setdefault((store.buffer, store.offset.terms), []).append(store)
+        together = {
+            id(store): group for group in alike.values() if self._fill_places(group) for store in group
+        }
+        for store in stores:
+            group = together.get(id(store))
+            if group is None:
+                self.store(store)
+            elif group[-1] is store:  # Nothing reads what the others stored before.
+                self._store_together(group)
+
+    def _fill_places(self, stores: list[Store]) -> bool:
+        """Whether stores to one buffer fill all places between neighbouring lanes, which are few."""
+        dtype, terms, count = stores[0].buffer.dtype, stores[0].offset.terms, len(stores)
+        if not 1 < count <= min(self.width, PROCESSOR.max_lane_stride) or dtype.kind in "bc":
+            return False
+        if any(self.block.varies(value) for value, _ in terms if value not in self.base):
+            return False
+        places = sorted([each.offset.constant for each in stores])
+        is_whole = places == [*range(places[0], places[0] + count)]
+        return is_whole and sum([factor for value, factor in terms if value in self.base]) == count
+
+    def _store_together(self, stores: list[Store]) -> None:
+        """Store lanes as whole registers."""
+        stores = sorted(stores, key=lambda each: each.offset.constant)
+        buffer = stores[0].buffer
+        indices = [value for value, _ in stores[0].offset.terms]
+        self.compute([*[each.value for each in stores], *self._vector_roots(indices)])
+        address, _ = self._address(buffer, stores[0].offset, len(stores))
+        registers = [self.block.operand(each.value, self.width) for each in stores]
+        self.store_near(buffer.dtype, registers, address)
 
     def _first(self, loop: Loop, end: str) -> str:
         """The first iteration of a loop, which is none behind the end."""

@@ -72,6 +72,39 @@ class Gathers(CodeLines):
             vectors = [self.block.shuffle(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
         return vectors[0]
 
+    def load_near(self, buffer: Buffer, address: str, stride: int) -> str:
+        """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
+        width, kind, element = self.width, memory_type(buffer.dtype, self.width), memory_type(buffer.dtype)
+        merged_lanes, size = f"{kind} poison", numbers_of(buffer.dtype)
+        filled = 0
+        for number in range(stride):
+            first = number * width if number < stride - 1 else (width - 1) * (stride - 1)
+            start = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}")
+            part = self.block.line(f"load {kind}, ptr {start}, align {alignment(buffer.dtype)}")
+            stop = min(width, (first + width - 1) // stride + 1)
+            lanes = [
+                lane if lane < filled else width + lane * stride - first if lane < stop else 0
+                for lane in range(width)
+            ]
+            merged = self.block.shuffle(
+                merged_lanes, part, [lane * size + k for lane in lanes for k in range(size)]
+            )
+            merged_lanes, filled = f"{kind} {merged}", stop
+        return merged
+
+    def store_near(self, dtype: DType, registers: list[str], address: str) -> None:
+        """Store registers whose lanes alternate in memory, as so many neighbouring registers."""
+        count, width = len(registers), self.width
+        kind, element = memory_type(dtype, width), memory_type(dtype)
+        for number in range(count):
+            places = [divmod(number * width + lane, count) for lane in range(width)]
+            merged = "poison"
+            for source, register in enumerate(registers):
+                lanes = [width + lane if own == source else at for at, (lane, own) in enumerate(places)]
+                merged = self.block.shuffle(f"{kind} {merged}", register, lanes)
+            at = self.block.line(f"getelementptr {element}, ptr {address}, i64 {number * width}")
+            self.write(f"store {kind} {merged}, ptr {at}, align {alignment(dtype)}")
+
     def gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
         width = self.width
         kind, lanes, pointers = memory_type(dtype, width), f"<{width} x i1>", f"<{width} x ptr>"

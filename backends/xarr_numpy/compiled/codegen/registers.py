@@ -398,7 +398,7 @@ class Registers(Gathers):
         elif stride == 1:
             lanes = self._load_lanes(buffer.dtype, address, mask)
         elif stride > 1:
-            lanes = self._load_near(buffer, address, stride)
+            lanes = self.load_near(buffer, address, stride)
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
@@ -535,26 +535,6 @@ class Registers(Gathers):
                 f"shufflevector {whole} {register}, {whole} poison, <{end - first} x i32> <{lanes}>"
             )
             self.write(f"store {kind} {part}, ptr {at}, align {alignment(dtype)}")
-
-    def _load_near(self, buffer: Buffer, address: str, stride: int) -> str:
-        """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
-        width, kind, element = self.width, memory_type(buffer.dtype, self.width), memory_type(buffer.dtype)
-        merged_lanes, size = f"{kind} poison", numbers_of(buffer.dtype)
-        filled = 0
-        for number in range(stride):
-            first = number * width if number < stride - 1 else (width - 1) * (stride - 1)
-            start = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}")
-            part = self.block.line(f"load {kind}, ptr {start}, align {alignment(buffer.dtype)}")
-            stop = min(width, (first + width - 1) // stride + 1)
-            lanes = [
-                lane if lane < filled else width + lane * stride - first if lane < stop else 0
-                for lane in range(width)
-            ]
-            merged = self.block.shuffle(
-                merged_lanes, part, [lane * size + k for lane in lanes for k in range(size)]
-            )
-            merged_lanes, filled = f"{kind} {merged}", stop
-        return merged
 
     def store(self, store: Store) -> None:
         buffer, block = store.buffer, self.block

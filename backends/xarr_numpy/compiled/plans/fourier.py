@@ -114,7 +114,9 @@ def write_transform(code: FunctionCode, node: Node, operands: Sequence[str], res
             _bits(name, after[axis], is_single),
             *_strides(axis, (shape, after), _itemsizes(name, is_single)),
         ]
-        pointers = [code.static(LoopWord(name, is_single, is_data)) for is_data in (False, True)]
+        loop = loop_of(name, is_single)
+        assert loop is not None, name
+        pointers = [code.static(LoopWord(address)) for address in loop]
         arguments = [*[f"ptr {each}" for each in (*pointers, source, output)]]
         arguments += [f"i64 {code.number(each)}" for each in sizes]
         code.write(f"call void @transform({', '.join(arguments)})")
@@ -168,13 +170,6 @@ def _is_single(node: Node) -> bool:
 def _itemsizes(name: str, is_single: bool) -> tuple[int, int]:
     before, after = _TYPES[name][is_single].split("->")
     return np.dtype(before[0]).itemsize, np.dtype(after).itemsize
-
-
-def address(word: LoopWord) -> int:
-    """Where a loop lies that was found, or its data."""
-    loop = loop_of(word.name, word.is_single)
-    assert loop is not None, word.name
-    return loop[word.is_data]
 
 
 @cache

@@ -111,11 +111,9 @@ class Routine:
 
 @record
 class LoopWord:
-    """The address of the loop inside of a ufunc of `numpy.fft` for single or double precision, or that of its data."""
+    """The address of the loop inside of one of NumPy's ufuncs, or that of its data."""
 
-    name: str
-    is_single: bool
-    is_data: bool
+    address: int
 
 
 #: The elements of a constant, a function of Python or of a library, or the threads and the function by which they

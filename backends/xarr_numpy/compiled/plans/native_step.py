@@ -23,7 +23,7 @@ from xarr_numpy import blas
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
-from xarr_numpy.compiled.plans import fourier, plan_code
+from xarr_numpy.compiled.plans import plan_code
 from xarr_numpy.compiled.plans.function_code import CallBack, LoopWord, Routine, Static
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.processor import PROCESSOR, Processor
@@ -120,7 +120,7 @@ class _Native:
             if isinstance(each, Routine):
                 return blas.routine(each.name) or 0
             if isinstance(each, LoopWord):
-                return fourier.address(each)
+                return each.address
             return shared[each == "share"]
 
         known = np.array([*map(address, self._plan_code.statics), 0], np.uint64)

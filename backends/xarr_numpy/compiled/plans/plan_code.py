@@ -43,7 +43,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
-from xarr_numpy.compiled.plans import fourier, lapack, point_loops
+from xarr_numpy.compiled.plans import fourier, lapack, matrix_products, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
 from xarr_numpy.compiled.threads import costs
@@ -408,7 +408,9 @@ class _PlanWriter(FunctionCode):
                 self.copy(outputs[0], inputs[0], frame.nbytes(step.inputs[0]))
                 self.launch(self._program(step), [*inputs[1:], *outputs], None)
             case program_plan.LibraryCall():
-                self._library(step, inputs, outputs)
+                # Of transposed operands `numpy.matmul` has views, by which it may choose another way.
+                is_copied = not self.depth and not frame.copies.keys().isdisjoint(step.inputs)
+                self._library(step, inputs, outputs, not is_copied)
             case program_plan.PlanCall():
                 self.plan(step.plan, inputs, outputs, start)
             case program_plan.Branch():
@@ -432,7 +434,7 @@ class _PlanWriter(FunctionCode):
         with self.scope():
             self.launch(self._program(step), [source, target], None)
 
-    def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str], calls_blas: bool) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
         for time_of, write in (lapack.SOLVE, fourier.TRANSFORM):
             nanoseconds = time_of(step.node)
@@ -442,7 +444,11 @@ class _PlanWriter(FunctionCode):
         try:
             program = self._program(step)
         except NotNative as obstacle:
-            self._call_back(obstacle, inputs, outputs)
+            nanoseconds = matrix_products.product_time(step.node) if calls_blas else None
+            if nanoseconds is not None and nanoseconds <= PROCESSOR.max_native_blas_nanoseconds:
+                matrix_products.write_product(self, step.node, inputs, outputs)
+            else:
+                self._call_back(obstacle, inputs, outputs)
         else:
             self.launch(program, [*inputs, *outputs], None)
 

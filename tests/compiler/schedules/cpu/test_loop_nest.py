@@ -1,4 +1,4 @@
-"""Reductions along rows that fill no register: the rows in lanes, their elements written out."""
+"""Rows that fill no register: the rows in lanes, their elements and reductions of these written out."""
 
 from __future__ import annotations
 
@@ -81,3 +81,58 @@ def test_long_rows_and_few_rows_keep_their_loops() -> None:
     for shape in ((100, 8), (60, 3), (3,)):
         for kernel in kernels_of(softmax, xarr.zeros(shape) * 1.0):
             assert all(len(list(phase.walk())) > 1 for phase in kernel.phases)
+
+
+def turn(x: Any) -> Any:
+    """Points of three coordinates turned and moved."""
+    angles = xarr.asarray(np.linspace(0.1, 0.9, 9).reshape(3, 3).astype(x.dtype))
+    return x @ angles + angles[0]
+
+
+def cross(x: Any) -> Any:
+    y = xarr.roll(x, 1, axis=-1) * 2
+    return xarr.cross(x, y), (x * y).sum(axis=-1, keepdims=True) - x
+
+
+def multiply_matrices(x: Any) -> Any:
+    return x @ x.swapaxes(-1, -2) + 1, xarr.cos(x @ x).sum(axis=-1)
+
+
+SHORT: tuple[tuple[Callable[[Any], Any], tuple[int, ...]], ...] = (
+    *((turn, (count, 3)) for count in (64, 77, 100)),
+    *((cross, shape) for shape in ((67, 3), (2, 80, 3))),
+    *((multiply_matrices, shape) for shape in ((65, 2, 2), (70, 3, 3), (3, 20, 1, 1))),
+)
+
+
+@pytest.mark.parametrize(("function", "shape"), SHORT)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex128"])
+def test_short_rows_as_operation_by_operation(
+    function: Callable[[Any], Any], shape: tuple[int, ...], dtype: str
+) -> None:
+    if dtype == "int64" and function is multiply_matrices:
+        return
+    draws = RNG.normal(size=shape) * 3 + (1j * RNG.normal(size=shape) if dtype == "complex128" else 0)
+    x = xarr.asarray(draws.astype(dtype))
+    with xarr.config(fusion="off"):
+        wanted = [np.asarray(each) for each in xarr.tree.leaves(function(x))]
+    for donated in ((), (0,)):
+        got = xarr.tree.leaves(xarr.jit(function, donate_argnums=donated)(x * 1))
+        for one, other in zip(got, wanted, strict=True):
+            tolerance = 64 * float(np.finfo(other.dtype).eps) if other.dtype.kind in "fc" else 0
+            assert one.dtype == other.dtype
+            assert np.allclose(one, other, rtol=tolerance, atol=tolerance * np.abs(other).max())
+
+
+def test_short_rows_are_in_lanes_where_they_lie_near() -> None:
+    for width, count in ((3, 1), (4, 1), (5, 2)):
+        shift = np.arange(width) * 1.0
+        (kernel,) = kernels_of(lambda x, shift=shift: x + shift, xarr.zeros((100, width)) * 1.0)
+        assert [len(list(phase.walk())) for phase in kernel.phases] == [count]
+
+
+def test_many_small_products_are_groups() -> None:
+    for shape, is_small in (((16, 3, 3), True), ((15, 3, 3), False), ((16, 8, 8), False)):
+        steps = xarr.jit(lambda x: x @ x).lower(xarr.zeros(shape) * 1.0).stage("plan").steps
+        text = " ".join([step.op.called for step in steps])
+        assert ("dot_general" not in text) is is_small, text

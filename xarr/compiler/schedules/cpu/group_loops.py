@@ -57,8 +57,9 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group of element-wise operations and reductions."""
     accesses = Accesses(fusion)
     runs = accesses.runs()
-    nest = Nest(fusion, target, runs, cuts=accesses.cuts())
-    if not nest.has_reductions and prod(run.extent for run in nest.runs) >= target.min_tiled_elements:
+    nest = Nest(fusion, target, runs, None, accesses.cuts(), accesses.steps())
+    is_large = prod(run.extent for run in nest.runs) >= target.min_tiled_elements
+    if is_large and not (nest.has_reductions or nest.written_out):
         rows = accesses.transposed_run(runs, target.min_tiled_side)
         nest = nest if rows is None else Nest(fusion, target, runs, rows)
     accesses.values.forget()
@@ -120,6 +121,11 @@ class _Whole(Loops):
 
     def _phases(self) -> list[Loop]:
         nest = self.nest
+        if nest.written_out:
+            loops = self._outer_loops(nest.outer_runs)
+            nest_loops(loops)
+            self._write_out(loops[-1])
+            return loops[:1]
         if nest.reductions:
             loops = self._outer_loops(nest.kept_runs)
             nest_loops(loops)
@@ -208,15 +214,26 @@ class _Whole(Loops):
         nest = self.nest
         loops = nest.inner_reductions and (nest.reductions or nest.has_inner_loops)
         is_long = last.extent >= 2 * self.target.panel_elements
-        return bool(loops) and nest.has_lanes(last) and is_long and not nest.is_written_out
+        return bool(loops) and nest.has_lanes(last) and is_long and not nest.written_out
 
     def _stages(self, around: Loop) -> None:
+        for stage, reductions in self._reductions_by_stage():
+            self._stage(around, stage, reductions)
+
+    def _reductions_by_stage(self) -> Iterator[tuple[int, list[Node]]]:
+        """The number of each stage with its reductions; the last one has none."""
         nest = self.nest
-        last = max(nest.stage_of.values())
-        put_stage = self._written_out_stage if nest.is_written_out else self._stage
-        for stage in range(1, last + 1):
-            put_stage(around, stage, [r for r in nest.reductions if nest.stage_of[r] == stage])
-        put_stage(around, last + 1, [])
+        for stage in range(1, max(nest.stage_of.values()) + 2):
+            yield stage, [node for node in nest.reductions if nest.stage_of[node] == stage]
+
+    def _write_out(self, around: Loop) -> None:
+        """All stages for each index of the last runs, without loops."""
+        kept = [run for run in self.nest.written_out if not run.reduced]
+        for position in product(*[range(run.extent) for run in kept]):
+            for run, at in zip(kept, position, strict=True):
+                self.stand_at(run, Affine((), at))
+            for stage, reductions in self._reductions_by_stage():
+                self._written_out_stage(around, stage, reductions)
 
     def _written_out_stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
         """A stage without loops: each index of the reduced dimensions one after the other."""

@@ -45,6 +45,7 @@ class Nest(IterationSpace):
 
     rows: the number of the run of which tiles have rows, if the group is computed in tiles.
     cuts: by axis the indices from which on elements come from other operands.
+    steps: by axis by how many elements, at most, the next index reads or writes farther on.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class Nest(IterationSpace):
         merged: Sequence[Sequence[int]],
         rows: int | None = None,
         cuts: Mapping[int, Sequence[int]] | None = None,
+        steps: Mapping[int, int] | None = None,
     ) -> None:
         super().__init__(fusion, merged)
         self.cuts = cuts or {}
+        self.steps = steps or {}
         self.target = target
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
@@ -97,27 +100,62 @@ class Nest(IterationSpace):
     # --- which loop runs in lanes ---------------------------------------------------------------------------
 
     @cached_property
-    def is_written_out(self) -> bool:
-        """Whether the reduced dimensions, which fill no register, are written out: lanes have results of their own.
+    def written_out(self) -> list[Run]:
+        """The runs of which each index is written out, if lanes have indices of the run before: reduced ones and short
+        ones at the end, which fill no register; else none.
 
-        All that is computed is then in registers from stage to stage.
+        A lane has results of its own then, and all that is computed is in registers from stage to stage.
         """
-        terms = prod(run.extent for run in self.reduced_runs)
+        many = self.target.min_results_side_by_side
+        count = max([k + 1 for k, run in enumerate(self.kept_runs) if run.extent >= many], default=0)
+        outer, short = self.kept_runs[:count], self.kept_runs[count:]
+        if not outer or self.runs[-1] is outer[-1] or self.has_inner_loops:
+            return []
+        written = [run for run in self.runs if run.reduced or run in short]
+        row = self.runs[-1].extent if short else prod(run.extent for run in written)
         sizes = [
             register_dtype(node.dtype).itemsize for node in (*self.graph.parameters, *self.graph.results)
         ]
-        if not self.reductions or not self.kept_runs or not self.runs[-1].reduced or self.has_inner_loops:
-            return False
-        work = sum(node.op.cost for node in self.visible if self._is_array(node))
-        return (
-            terms * max(sizes) < self.target.register_bytes
-            and self.kept_runs[-1].extent >= self.target.min_results_side_by_side
-            and terms * work <= self.target.max_written_out_operations
+        if row * max(sizes) >= self.target.register_bytes or (short and not self._has_near_lanes(outer[-1])):
+            return []
+        inside = sum(
+            [inside_count(node) * (1 + self._work(self.insides(node))) for node in self.inner_reductions]
         )
+        work = inside + self._work(filter(self._is_array, self.visible))
+        most = self.target.max_written_out_operations
+        return written if prod(run.extent for run in written) * work <= most else []
+
+    @property
+    def outer_runs(self) -> list[Run]:
+        """The runs that are not written out."""
+        return [run for run in self.runs if run not in self.written_out]
+
+    def _has_near_lanes(self, run: Run) -> bool:
+        """Whether lanes along a run read and write near elements; nothing is cut there, no part of an array written."""
+        if not self.has_reductions and any(axis in self.cuts for axis in run.axes):
+            return False
+        if any(isinstance(node.op, ops.DynamicUpdateSlice) for node in self.graph.results):
+            return False
+        return self.steps.get(run.axes[-1], 0) <= self.target.max_lane_stride
+
+    @staticmethod
+    def _work(nodes: Iterable[Node]) -> int:
+        return sum([node.op.cost for node in nodes])
+
+    def insides(self, node: Node) -> set[Node]:
+        """The operations inside an inner reduction."""
+        members: set[Node] = set()
+        stack = list(node.operands)
+        while stack:
+            each = stack.pop()
+            if each not in members and each not in self.visible and each.operands:
+                members.add(each)
+                stack.extend(each.operands)
+        return members
 
     @cached_property
     def lanes(self) -> Lanes:
-        if self.is_written_out:
+        if self.written_out:
             return "kept"
         ends_reduced = bool(self.runs) and self.runs[-1].reduced
         wide = self.kept_runs[-1].extent if self.kept_runs else 1
@@ -162,6 +200,8 @@ class Nest(IterationSpace):
         """Whether the loop over a run is the vector loop."""
         if self.lanes in ("inner", "none"):
             return False
+        if self.written_out:
+            return run is self.outer_runs[-1]
         return run is (self.kept_runs if self.column else self.runs)[-1]
 
 
@@ -214,7 +254,7 @@ class Loops:
         self.stand_at(run, Affine(((index, 1),)))
         if isinstance(loop.extent, int):
             self.nest.packing.extents[index] = loop.extent
-            if lanes:
+            if lanes and not self.nest.written_out:
                 self.lane = Lane(index, loop.extent)
         return loop
 
@@ -333,23 +373,12 @@ class Loops:
         count = inside_count(node)
         target = self.nest.target
         is_short = count <= target.max_unrolled_terms
-        if is_short and count * len(self._insides(node)) <= target.max_unrolled_values:
+        if is_short and count * len(self.nest.insides(node)) <= target.max_unrolled_values:
             totals = self._unroll(elements, combination, index, predicate)
         else:
             totals = self._loop_over_reduced(elements, combination, index, predicate)
         self.here = here
         return combination.finish(self._initial(elements, combination), totals)
-
-    def _insides(self, node: Node) -> set[Node]:
-        """The operations inside an inner reduction."""
-        members: set[Node] = set()
-        stack = list(node.operands)
-        while stack:
-            each = stack.pop()
-            if each not in members and each not in self.nest.visible and each.operands:
-                members.add(each)
-                stack.extend(each.operands)
-        return members
 
     def _terms(
         self,

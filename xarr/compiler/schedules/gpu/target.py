@@ -94,6 +94,7 @@ class GpuTarget(Target):
     #: element; own tiles have perhaps 40 % of the rate of additions, cuBLAS 90 %.  With the rates that data sheets of
     #: A100 and H100 have, both are as fast at 41 and at 64 terms.  Not measured.
     max_inner_terms: int = 2**6
+    max_small_product: int = 0
     min_inner_lines: int = 2**6
     min_unstored_elements: int = 2**17
     #: A thread computes some while it waits for one load; a table of its own is a launch, and is written and read.

@@ -1,0 +1,129 @@
+"""Products of matrices in machine code: calls of the loop inside of `numpy.matmul`, which calls a BLAS.
+
+    void @multiply(ptr loop, ptr data, ptr left, ptr right, ptr target, i64 count, …)
+
+It gets the matrices that `dot_general` of `xarr_numpy.ops.contraction` gives `numpy.matmul`, so that the bits are the
+same.  Products that copy an operand first, and those that threads share, are left to that function.
+
+Source: NumPy, numpy/_core/src/umath/matmul.c.src.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.types import Ints, TensorType
+from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
+from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
+from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, view_of
+from xarr_numpy.processor import PROCESSOR
+
+_SIZES: Final = ("count", "rows", "terms", "columns")
+_STEPS: Final = (
+    *("left.next", "right.next", "target.next"),
+    *("left.row", "left.term", "right.term", "right.column", "target.row", "target.column"),
+)
+_OPERANDS: Final = ("left", "right", "target")
+
+
+def _fill(table: str, names: Sequence[str], kind: str) -> str:
+    """The lines that write arguments into a table."""
+    return "".join(
+        f"  %{table}.{k} = getelementptr {kind}, ptr %{table}, i64 {k}\n"
+        f"  store {kind} %{name}, ptr %{table}.{k}, align 8\n"
+        for k, name in enumerate(names)
+    )
+
+
+_TEXT: Final = (
+    f"define internal void @multiply(ptr %loop, ptr %data, {', '.join([f'ptr %{each}' for each in _OPERANDS])}, "
+    f"{', '.join([f'i64 %{each}' for each in (*_SIZES, *_STEPS)])}) noinline nounwind {{\n"
+    "entry:\n"
+    f"  %operands = alloca [{len(_OPERANDS)} x ptr], align 8\n"
+    f"  %sizes = alloca [{len(_SIZES)} x i64], align 8\n"
+    f"  %steps = alloca [{len(_STEPS)} x i64], align 8\n"
+    f"{_fill('operands', _OPERANDS, 'ptr')}{_fill('sizes', _SIZES, 'i64')}{_fill('steps', _STEPS, 'i64')}"
+    "  call void %loop(ptr %operands, ptr %sizes, ptr %steps, ptr %data)\n"
+    "  ret void\n"
+    "}\n"
+)
+
+
+def product_time(node: Node) -> float | None:
+    """Nanoseconds of a node that `write_product` computes, about; None if it computes it not."""
+    numbers = _numbers(node)
+    if numbers is None or loop_of(node.dtype) is None:
+        return None
+    count, rows, terms, columns, *_ = numbers
+    number_bytes: int = node.dtype.itemsize * (2 if node.dtype.kind == "c" else 1)
+    work = rows * terms * columns * number_bytes * PROCESSOR.lane_byte_time
+    return count * (PROCESSOR.blas_call_time + work)
+
+
+def write_product(code: FunctionCode, node: Node, operands: Sequence[str], results: Sequence[str]) -> None:
+    """Call NumPy's loop for all matrices of a node."""
+    loop, numbers = loop_of(node.dtype), _numbers(node)
+    assert loop is not None
+    assert numbers is not None
+    code.helpers["multiply"] = _TEXT
+    pointers = [code.static(LoopWord(address)) for address in loop]
+    arguments = [f"ptr {each}" for each in (*pointers, *operands, *results)]
+    arguments += [f"i64 {code.number(each)}" for each in numbers]
+    code.write(f"call void @multiply({', '.join(arguments)})")
+    code.cost += product_time(node) or 0
+
+
+@cache
+def loop_of(dtype: np.dtype[np.generic]) -> InnerLoop | None:
+    """The loop of `numpy.matmul` for matrices of a type, if it is found."""
+    return inner_loop(np.matmul, f"{dtype.char}{dtype.char}->{dtype.char}")
+
+
+def _numbers(node: Node) -> list[int] | None:
+    """What `@multiply` takes after the addresses; None where it is not to be called."""
+    op = node.op
+    if not isinstance(op, ops.DotGeneral) or node.dtype.type not in TYPES_OF_BLAS:
+        return None
+    left, right = (operand.tensor_type for operand in node.operands)
+    if not left.dtype == right.dtype == node.dtype or 0 in (left.size, right.size):
+        return None
+    way = plan_of(op, left.shape, right.shape)
+    if way.is_for_threads:
+        return None
+    steps = [_steps(type, side, way.batches) for type, side in ((left, way.left), (right, way.right))]
+    if None in steps:
+        return None
+    (before, *first), (behind, *second) = (each for each in steps if each is not None)
+    rows, columns, size = way.left.free(True), way.right.free(False), node.dtype.itemsize
+    terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
+    sizes = [prod(way.shape[: way.batches]), rows, terms, columns]
+    return [*sizes, before, behind, rows * columns * size, *first, *second, columns * size, size]
+
+
+def _steps(type: TensorType, side: Side, batches: int) -> Ints | None:
+    """Bytes from matrix to matrix, row to row and column to column of an operand that lies in row-major order; None
+    if its matrices have to be copied, or are not evenly apart.
+    """
+    strides = [prod(type.shape[axis + 1 :]) * type.dtype.itemsize for axis in range(type.rank)]
+    whole = as_strided(np.empty(0, type.dtype), type.shape, strides)
+    turned = whole.transpose(side.axes)
+    matrices = view_of(turned, (*turned.shape[:batches], *side.matrix))
+    if matrices is None:
+        return None
+    matrices = matrices.swapaxes(-1, -2) if side.swapped else matrices
+    try:
+        return np.reshape(matrices, (-1, *matrices.shape[-2:]), copy=False).strides
+    except ValueError:
+        return None
+
+
+#: How long a node takes, and what writes it.
+PRODUCT: Final = (product_time, write_product)
