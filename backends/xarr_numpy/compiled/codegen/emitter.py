@@ -177,12 +177,12 @@ class _PhaseIR(ScanLoops):
                 self._loop(part, self._first(part, end), end)
 
     def _store_all(self, stores: Sequence[Store]) -> None:
-        """Stores that follow one another: as whole registers those that together fill the places between lanes."""
+        """Stores that follow one another: as whole registers those whose lanes lie between one another."""
         alike: dict[tuple[Buffer, object], list[Store]] = {}
         for store in stores if self.mask is None and self.base else ():
             alike.setdefault((store.buffer, store.offset.terms), []).append(store)
         together = {
-            id(store): group for group in alike.values() if self._fill_places(group) for store in group
+            id(store): group for group in alike.values() if self._lie_side_by_side(group) for store in group
         }
         for store in stores:
             group = together.get(id(store))
@@ -191,15 +191,15 @@ class _PhaseIR(ScanLoops):
             elif group[-1] is store:  # Nothing reads what the others stored before.
                 self._store_together(group)
 
-    def _fill_places(self, stores: list[Store]) -> bool:
-        """Whether stores to one buffer fill all places between neighbouring lanes, which are few."""
+    def _lie_side_by_side(self, stores: list[Store]) -> bool:
+        """Whether neighbouring lanes of some stores to a buffer lie side by side, in a few registers together."""
         dtype, terms, count = stores[0].buffer.dtype, stores[0].offset.terms, len(stores)
         if not 1 < count <= min(self.width, PROCESSOR.max_lane_stride) or dtype.kind in "bc":
             return False
         if any(self.block.varies(value) for value, _ in terms if value not in self.base):
             return False
-        places = sorted([each.offset.constant for each in stores])
-        is_whole = places == [*range(places[0], places[0] + count)]
+        offsets = sorted([each.offset.constant for each in stores])
+        is_whole = offsets == [*range(offsets[0], offsets[0] + count)]
         return is_whole and sum([factor for value, factor in terms if value in self.base]) == count
 
     def _store_together(self, stores: list[Store]) -> None:

@@ -97,10 +97,10 @@ class Gathers(CodeLines):
         count, width = len(registers), self.width
         kind, element = memory_type(dtype, width), memory_type(dtype)
         for number in range(count):
-            places = [divmod(number * width + lane, count) for lane in range(width)]
+            sources = [divmod(number * width + lane, count) for lane in range(width)]
             merged = "poison"
             for source, register in enumerate(registers):
-                lanes = [width + lane if own == source else at for at, (lane, own) in enumerate(places)]
+                lanes = [width + lane if own == source else at for at, (lane, own) in enumerate(sources)]
                 merged = self.block.shuffle(f"{kind} {merged}", register, lanes)
             at = self.block.line(f"getelementptr {element}, ptr {address}, i64 {number * width}")
             self.write(f"store {kind} {merged}, ptr {at}, align {alignment(dtype)}")

@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import Ints
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
 from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, view_of
 from xarr_numpy.processor import PROCESSOR
+
+Array = np.ndarray[Any, Any]
 
 _SIZES: Final = ("count", "rows", "terms", "columns")
 _STEPS: Final = (
@@ -57,9 +58,9 @@ _TEXT: Final = (
 )
 
 
-def product_time(node: Node) -> float | None:
-    """Nanoseconds of a node that `write_product` computes, about; None if it computes it not."""
-    numbers = _numbers(node)
+def product_time(node: Node, arrays: Sequence[Array]) -> float | None:
+    """Nanoseconds of a product of arrays that lie so, about; None if `write_product` computes it not."""
+    numbers = _numbers(node, arrays)
     if numbers is None or loop_of(node.dtype) is None:
         return None
     count, rows, terms, columns, *_ = numbers
@@ -68,17 +69,16 @@ def product_time(node: Node) -> float | None:
     return count * (PROCESSOR.blas_call_time + work)
 
 
-def write_product(code: FunctionCode, node: Node, operands: Sequence[str], results: Sequence[str]) -> None:
-    """Call NumPy's loop for all matrices of a node."""
-    loop, numbers = loop_of(node.dtype), _numbers(node)
+def write_product(code: FunctionCode, node: Node, arrays: Sequence[Array], pointers: Sequence[str]) -> None:
+    """Call NumPy's loop for all matrices of a node; the pointers are those of the arrays and of the result."""
+    loop, numbers = loop_of(node.dtype), _numbers(node, arrays)
     assert loop is not None
     assert numbers is not None
     code.helpers["multiply"] = _TEXT
-    pointers = [code.static(LoopWord(address)) for address in loop]
-    arguments = [f"ptr {each}" for each in (*pointers, *operands, *results)]
+    words = [code.static(LoopWord(address)) for address in loop]
+    arguments = [f"ptr {each}" for each in (*words, *pointers)]
     arguments += [f"i64 {code.number(each)}" for each in numbers]
     code.write(f"call void @multiply({', '.join(arguments)})")
-    code.cost += product_time(node) or 0
 
 
 @cache
@@ -87,34 +87,32 @@ def loop_of(dtype: np.dtype[np.generic]) -> InnerLoop | None:
     return inner_loop(np.matmul, f"{dtype.char}{dtype.char}->{dtype.char}")
 
 
-def _numbers(node: Node) -> list[int] | None:
-    """What `@multiply` takes after the addresses; None where it is not to be called."""
+def _numbers(node: Node, arrays: Sequence[Array]) -> list[int] | None:
+    """The numbers that `@multiply` takes after the addresses; None where it is not to be called."""
     op = node.op
     if not isinstance(op, ops.DotGeneral) or node.dtype.type not in TYPES_OF_BLAS:
         return None
-    left, right = (operand.tensor_type for operand in node.operands)
+    left, right = arrays
     if not left.dtype == right.dtype == node.dtype or 0 in (left.size, right.size):
         return None
     way = plan_of(op, left.shape, right.shape)
     if way.is_for_threads:
         return None
-    steps = [_steps(type, side, way.batches) for type, side in ((left, way.left), (right, way.right))]
-    if None in steps:
+    first, second = (_steps(x, side, way.batches) for x, side in ((left, way.left), (right, way.right)))
+    if first is None or second is None:
         return None
-    (before, *first), (behind, *second) = (each for each in steps if each is not None)
     rows, columns, size = way.left.free(True), way.right.free(False), node.dtype.itemsize
     terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
     sizes = [prod(way.shape[: way.batches]), rows, terms, columns]
-    return [*sizes, before, behind, rows * columns * size, *first, *second, columns * size, size]
+    own = [rows * columns * size, columns * size, size]
+    return [*sizes, first[0], second[0], own[0], *first[1:], *second[1:], *own[1:]]
 
 
-def _steps(type: TensorType, side: Side, batches: int) -> Ints | None:
-    """Bytes from matrix to matrix, row to row and column to column of an operand that lies in row-major order; None
-    if its matrices have to be copied, or are not evenly apart.
+def _steps(x: Array, side: Side, batches: int) -> Ints | None:
+    """Bytes from matrix to matrix, row to row and column to column; None if the matrices are to be copied, or are
+    not evenly apart.
     """
-    strides = [prod(type.shape[axis + 1 :]) * type.dtype.itemsize for axis in range(type.rank)]
-    whole = as_strided(np.empty(0, type.dtype), type.shape, strides)
-    turned = whole.transpose(side.axes)
+    turned = x.transpose(side.axes)
     matrices = view_of(turned, (*turned.shape[:batches], *side.matrix))
     if matrices is None:
         return None
@@ -123,7 +121,3 @@ def _steps(type: TensorType, side: Side, batches: int) -> Ints | None:
         return np.reshape(matrices, (-1, *matrices.shape[-2:]), copy=False).strides
     except ValueError:
         return None
-
-
-#: How long a node takes, and what writes it.
-PRODUCT: Final = (product_time, write_product)

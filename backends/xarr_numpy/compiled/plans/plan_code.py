@@ -15,7 +15,7 @@ registers, with each iteration.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf, prod
 
 from xarr.compiler.fusion.form_groups import form_groups
@@ -23,7 +23,7 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.passes.checks import FlaggedCheck, flag_check
 from xarr.compiler.plan import planner, program_plan
 from xarr.compiler.plan.arena import aligned_size
-from xarr.compiler.plan.layout import MemoryLayout, inner_nbytes
+from xarr.compiler.plan.layout import inner_nbytes
 from xarr.compiler.plan.native_steps import (
     BodyLayout,
     begins_empty,
@@ -33,7 +33,6 @@ from xarr.compiler.plan.native_steps import (
     elements_of,
     ends_of_views,
     is_fixed,
-    view_offset,
 )
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
@@ -44,7 +43,8 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
 from xarr_numpy.compiled.plans import fourier, lapack, matrix_products, point_loops
-from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
+from xarr_numpy.compiled.plans.function_code import CallBack, Static
+from xarr_numpy.compiled.plans.plan_memory import PlanFrame, PlanMemory
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR, Processor
@@ -124,24 +124,7 @@ def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> 
     return _PlanWriter(schedule, limits).plan_code(plan)
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """A plan where it is run: where its arena begins in the arena of all, the addresses of its buffers, which of them
-    lie inside of others until these are written, and where the copies of views begin that are still read.
-    """
-
-    plan: Plan
-    layout: MemoryLayout
-    inside: dict[int, tuple[int, int]]
-    start: int
-    pointers: dict[int, str]
-    copies: dict[int, int] = field(default_factory=dict)
-
-    def nbytes(self, number: int) -> int:
-        return self.plan.buffers[number].type.nbytes
-
-
-class _PlanWriter(FunctionCode):
+class _PlanWriter(PlanMemory):
     """Writes the function of a loop."""
 
     def __init__(self, schedule: Schedule, limits: Processor = PROCESSOR, calls_python: bool = False) -> None:
@@ -311,69 +294,23 @@ class _PlanWriter(FunctionCode):
         body = body or BodyLayout(plan.layout, {}, {})
         pointers = dict(zip(plan.parameters, arguments, strict=True))
         pointers |= {number: pointers[argument] for number, argument in body.over.items()}
-        frame = _Frame(plan, body.layout, body.inside, start, pointers)
-        kept, last_reads = self._locate_results(frame, targets), ends_of_views(plan)
+        frame = PlanFrame(plan, body.layout, body.inside, start, pointers)
+        kept, last_reads = self.locate_results(frame, targets), ends_of_views(plan)
         for index, step in enumerate(plan.steps):
             self._step(frame, step, index)
             for number in [each for each in frame.copies if last_reads[each] <= index]:
                 self.release(frame.copies.pop(number))
         results = []
         for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
-            source = self._pointer(frame, number)
+            source = self.pointer(frame, number)
             if target is not None and k not in kept:
                 self.copy(target, source, frame.nbytes(number))
             results.append(target or source)
         return results
 
-    def _locate_results(self, frame: _Frame, targets: Sequence[str | None]) -> set[int]:
-        """Give the buffers of results their addresses; the results that need no copy."""
-        plan, memory = frame.plan, frame.plan.layout.memory
-        kept: set[int] = set()
-        for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
-            root = plan.root(number)
-            if memory[number] == "argument" and target == frame.pointers[root]:
-                kept.add(k)
-            if memory[number] != "result" or root in frame.pointers:
-                continue
-            fits = target is not None and plan.buffers[root].type.nbytes == frame.nbytes(number)
-            if fits and not plan.shows_memory(number):
-                assert target is not None
-                frame.pointers[root] = target
-                kept.add(k)
-        for number in plan.results:
-            root = plan.root(number)
-            if memory[number] == "result" and root not in frame.pointers:
-                frame.pointers[root] = self._own(frame, root) or self.allocate(frame.nbytes(root))
-        return kept
-
-    def _own(self, frame: _Frame, number: int) -> str | None:
-        """The address of a register for one number inside of a loop; None for other buffers."""
-        type = frame.plan.buffers[number].type
-        return self.register(type.nbytes) if self.depth and type.size == 1 else None
-
-    def _pointer(self, frame: _Frame, number: int) -> str:
-        pointer = frame.pointers.get(number)
-        if pointer is None:
-            buffer = frame.plan.buffers[number]
-            if buffer.constant is not None:
-                pointer = self.constant(buffer.constant)
-            elif buffer.base is not None:
-                pointer = self._pointer(frame, buffer.base)
-            elif number in frame.inside:
-                around, behind = frame.inside[number]
-                pointer = self.advance(self._pointer(frame, around), behind)
-            elif register := self._own(frame, number):
-                pointer = register
-            else:
-                offset = frame.layout.offsets[number]
-                assert offset is not None, f"b{number} has no memory"
-                pointer = self.at(frame.start + offset)
-            frame.pointers[number] = pointer
-        return pointer
-
     # --- steps ---------------------------------------------------------------------------------------------
 
-    def _step(self, frame: _Frame, step: Step, index: int) -> None:
+    def _step(self, frame: PlanFrame, step: Step, index: int) -> None:
         if self._outermost and frame.plan is self._outermost[0]:
             self._outermost = frame.plan, step.node
         types = [frame.plan.buffers[number].type for number in (*step.inputs, *step.outputs)]
@@ -382,18 +319,21 @@ class _PlanWriter(FunctionCode):
         has_bytes = any(frame.nbytes(number) for number in step.outputs)
         if step.outputs and not has_bytes and not step.op.is_ordered:
             return
-        inputs = [self._pointer(frame, number) for number in step.inputs]
         if isinstance(step, program_plan.View):
-            self._view(frame, step, inputs[0])
-        elif self.depth and is_row_view(frame.plan, step, frame.pointers, frame.copies):
+            self.add_view(frame, step)
+            return
+        if isinstance(step, program_plan.LibraryCall) and self._multiply(frame, step):
+            return
+        inputs = [self.pointer(frame, number) for number in step.inputs]
+        if self.depth and is_row_view(frame.plan, step, frame.pointers, frame.copies):
             frame.pointers[step.outputs[0]] = write_row_view(self, step, inputs)
         else:
             with self.scope():
                 self._run(frame, step, index, inputs)
 
-    def _run(self, frame: _Frame, step: Step, index: int, inputs: Sequence[str]) -> None:
+    def _run(self, frame: PlanFrame, step: Step, index: int, inputs: Sequence[str]) -> None:
         """Run a step that computes something, or copies."""
-        outputs = [self._pointer(frame, number) for number in step.outputs]
+        outputs = [self.pointer(frame, number) for number in step.outputs]
         space = frame.layout.workspaces[index]
         start = frame.start + (space.offset if space else 0)
         match step:
@@ -406,11 +346,9 @@ class _PlanWriter(FunctionCode):
                 self.copy(outputs[0], inputs[0], step.nbytes)
             case program_plan.Update():
                 self.copy(outputs[0], inputs[0], frame.nbytes(step.inputs[0]))
-                self.launch(self._program(step), [*inputs[1:], *outputs], None)
+                self.launch(self.program(step), [*inputs[1:], *outputs], None)
             case program_plan.LibraryCall():
-                # Of transposed operands `numpy.matmul` has views, by which it may choose another way.
-                is_copied = not self.depth and not frame.copies.keys().isdisjoint(step.inputs)
-                self._library(step, inputs, outputs, not is_copied)
+                self._library(step, inputs, outputs)
             case program_plan.PlanCall():
                 self.plan(step.plan, inputs, outputs, start)
             case program_plan.Branch():
@@ -424,17 +362,30 @@ class _PlanWriter(FunctionCode):
             case _:
                 raise NotNative(step, "has no machine code")
 
-    def _view(self, frame: _Frame, step: program_plan.View, source: str) -> None:
-        (number,), offset = step.outputs, view_offset(step.node)
-        if offset is not None:
-            frame.pointers[number] = self.advance(source, offset)
-            return
-        frame.copies[number] = start = self.reserve(frame.nbytes(number))
-        frame.pointers[number] = target = self.at(start)
-        with self.scope():
-            self.launch(self._program(step), [source, target], None)
+    def _multiply(self, frame: PlanFrame, step: Step) -> bool:
+        """Let a BLAS compute a product that is too much work for loops, of operands as they lie; whether it does."""
+        if not isinstance(step.op, ops.DotGeneral):
+            return False
+        try:
+            self.program(step)
+        except NotNative:
+            pass
+        else:
+            return False
+        arrays = [self.lies(frame, number) for number in step.inputs]
+        if None in arrays:
+            return False
+        operands = [each for each in arrays if each is not None]
+        nanoseconds = matrix_products.product_time(step.node, [each.array for each in operands])
+        if nanoseconds is None or nanoseconds > PROCESSOR.max_native_blas_nanoseconds:
+            return False
+        pointers = [self.advance(self.pointer(frame, each.number), each.offset) for each in operands]
+        pointers += [self.pointer(frame, number) for number in step.outputs]
+        matrix_products.write_product(self, step.node, [each.array for each in operands], pointers)
+        self.cost += nanoseconds
+        return True
 
-    def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str], calls_blas: bool) -> None:
+    def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
         for time_of, write in (lapack.SOLVE, fourier.TRANSFORM):
             nanoseconds = time_of(step.node)
@@ -442,13 +393,9 @@ class _PlanWriter(FunctionCode):
                 write(self, step.node, inputs, outputs)
                 return
         try:
-            program = self._program(step)
+            program = self.program(step)
         except NotNative as obstacle:
-            nanoseconds = matrix_products.product_time(step.node) if calls_blas else None
-            if nanoseconds is not None and nanoseconds <= PROCESSOR.max_native_blas_nanoseconds:
-                matrix_products.write_product(self, step.node, inputs, outputs)
-            else:
-                self._call_back(obstacle, inputs, outputs)
+            self._call_back(obstacle, inputs, outputs)
         else:
             self.launch(program, [*inputs, *outputs], None)
 
@@ -468,7 +415,7 @@ class _PlanWriter(FunctionCode):
         graph = Graph(operands, elements if wanted is None else [elements[k] for k in wanted])
         self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
-    def _program(self, step: Step) -> Kernel:
+    def program(self, step: Step) -> Kernel:
         """The loop program of a library call, if it is not too much work for one."""
         op = step.op
         if op.is_elementwise:
@@ -493,7 +440,7 @@ class _PlanWriter(FunctionCode):
 
     def _branch(
         self,
-        frame: _Frame,
+        frame: PlanFrame,
         step: program_plan.Branch,
         inputs: Sequence[str],
         outputs: Sequence[str],
@@ -516,7 +463,7 @@ class _PlanWriter(FunctionCode):
             self.jump(joined)
         self.begin(joined)
 
-    def _loop(self, frame: _Frame, step: program_plan.LoopStep, inputs: Sequence[str], start: int) -> None:
+    def _loop(self, frame: PlanFrame, step: program_plan.LoopStep, inputs: Sequence[str], start: int) -> None:
         """A loop inside of another: its arrays are the outputs and the spares of the workspace."""
         in_place, spares = carries_in_place(step, PROCESSOR.min_reused_bytes), step.spares
         state: list[tuple[str, ...]] = []
@@ -524,7 +471,7 @@ class _PlanWriter(FunctionCode):
             if is_fixed(step, k):
                 state.append((source,))
                 continue
-            target = self._pointer(frame, number)
+            target = self.pointer(frame, number)
             if frame.plan.buffers[number].type.size == 1:
                 state.append(self.in_registers(source, frame.nbytes(number), k in in_place))
             elif k in in_place:
@@ -543,10 +490,10 @@ class _PlanWriter(FunctionCode):
                 or frame.plan.buffers[number].type.size == 1
                 or (is_fixed(step, k) and number not in step.inputs)
             ):
-                self.copy(self._pointer(frame, number), each[0], frame.nbytes(number))
+                self.copy(self.pointer(frame, number), each[0], frame.nbytes(number))
 
     def _launch_loop(
-        self, frame: _Frame, step: program_plan.LaunchLoop, inputs: Sequence[str], outputs: Sequence[str]
+        self, frame: PlanFrame, step: program_plan.LaunchLoop, inputs: Sequence[str], outputs: Sequence[str]
     ) -> None:
         """A loop that has machine code of its own, or the loop of an iterated group as its plan says."""
         assert isinstance(step.op, ops.NativeWhile) and step.program is not None
@@ -573,7 +520,7 @@ class _PlanWriter(FunctionCode):
         self._run_graph(Graph(operands, results), inputs, after)
 
     def _check(
-        self, frame: _Frame, step: program_plan.CheckStep, inputs: Sequence[str], outputs: Sequence[str]
+        self, frame: PlanFrame, step: program_plan.CheckStep, inputs: Sequence[str], outputs: Sequence[str]
     ) -> None:
         """A check that ends the function if it fails."""
         node = step.node

@@ -83,8 +83,8 @@ def test_long_rows_and_few_rows_keep_their_loops() -> None:
             assert all(len(list(phase.walk())) > 1 for phase in kernel.phases)
 
 
-def turn(x: Any) -> Any:
-    """Points of three coordinates turned and moved."""
+def rotate(x: Any) -> Any:
+    """Points of three coordinates rotated and moved."""
     angles = xarr.asarray(np.linspace(0.1, 0.9, 9).reshape(3, 3).astype(x.dtype))
     return x @ angles + angles[0]
 
@@ -99,7 +99,7 @@ def multiply_matrices(x: Any) -> Any:
 
 
 SHORT: tuple[tuple[Callable[[Any], Any], tuple[int, ...]], ...] = (
-    *((turn, (count, 3)) for count in (64, 77, 100)),
+    *((rotate, (count, 3)) for count in (64, 77, 100)),
     *((cross, shape) for shape in ((67, 3), (2, 80, 3))),
     *((multiply_matrices, shape) for shape in ((65, 2, 2), (70, 3, 3), (3, 20, 1, 1))),
 )

@@ -10,12 +10,14 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.ir.graph import Node
 
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import blas, engine
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.plans import matrix_products, plan_code
+from xarr_numpy.compiled.plans.plan_memory import row_major
 from xarr_numpy.processor import PROCESSOR
 
 pytestmark = [
@@ -55,6 +57,10 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
     return x.astype(dtype)
 
 
+def time_of(node: Node) -> float | None:
+    return matrix_products.product_time(node, [row_major(each.tensor_type) for each in node.operands])
+
+
 def plan_of(function: Any, *arguments: Any) -> str:
     return str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan"))
 
@@ -78,6 +84,43 @@ def test_the_bits_are_those_of_single_operations(
         assert "in Python" in plan_of(multiply, *operands)
 
 
+VIEWS: dict[str, Any] = {
+    "transposed": lambda x, y: x @ y.T,
+    "transposed matrices": lambda x, y: (
+        x.reshape(12, 2, 20).transpose(1, 0, 2) @ y.reshape(12, 2, 20).transpose(1, 2, 0)
+    ),
+    "parts": lambda x, y: x[2:9, 3:30] @ y[1:, 4:31].T,
+    "every second row": lambda x, y: x[::2] @ y.T,
+    "every second column": lambda x, y: x[:, ::2] @ y[:, 1::2].T,
+    "heads": lambda x, y: (
+        x.reshape(12, 2, 2, 10)[:, 1].transpose(1, 0, 2) @ y.reshape(12, 2, 2, 10)[:, 0].transpose(1, 2, 0)
+    ),
+    "a copy": lambda x, y: x.T.reshape(12, 40) @ y.T,
+    "a view of a copy": lambda x, y: x.T.reshape(12, 5, 8)[:, 2] @ y[:, :8].T,
+    "read otherwise": lambda x, y: x @ y.T + (y.T * 2)[:12].T.sum(),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "D"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_have_the_bits_that_python_gives(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def multiply(x: Any, y: Any) -> Any:
+        return VIEWS[name](x, y), x + 1
+
+    x, y = numbers((12, 40), dtype), numbers((12, 40), dtype)
+    with xarr.config(fusion="compiled"):
+        got = [np.asarray(each) for each in xarr.jit(multiply)(x, y)]
+        is_native = "in Python" not in plan_of(multiply, x, y)
+    monkeypatch.setattr(matrix_products, "loop_of", lambda dtype: None)
+    with xarr.config(fusion="compiled"):
+        assert "in Python" in plan_of(multiply, x, y)
+        for one, other in zip(xarr.jit(multiply)(x, y), got, strict=True):
+            assert_same(one, other)
+    assert is_native is (name != "every second column")
+
+
 def test_a_matrix_times_itself_transposed_has_the_bits_of_matmul() -> None:
     def multiply(x: Any) -> Any:
         return x @ x.T, x + 1
@@ -91,14 +134,14 @@ def test_a_matrix_times_itself_transposed_has_the_bits_of_matmul() -> None:
 def test_what_blas_does_not_multiply_is_left_to_python(dtype: str) -> None:
     x = (RNG.normal(size=(9, 9)) * 3).astype(dtype)
     node = lax.dot(xarr.asarray(x), xarr.asarray(x))._node
-    assert matrix_products.product_time(node) is None
+    assert time_of(node) is None
 
 
 def test_operands_that_are_copied_and_work_for_threads_are_left_to_python() -> None:
     def product(*shapes: tuple[int, ...], dims: Any) -> float | None:
         x, y = (xarr.zeros(shape) for shape in shapes)
         with xarr.config(small_arrays="lazy"):
-            return matrix_products.product_time(lax.dot_general(x, y, dims)._node)
+            return time_of(lax.dot_general(x, y, dims)._node)
 
     assert product((3, 4), (4, 5), dims=(((1,), (0,)), ((), ()))) is not None
     assert product((2, 3, 4), (3, 5), dims=(((1,), (0,)), ((), ()))) is None
