@@ -25,9 +25,10 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError, pluralize
 from xarr.explainers import explicit_collectives
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.ops.systems import Composite
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import Handle, wrap
@@ -130,23 +131,18 @@ def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> Explicit
     called = getattr(function, "__name__", "")
     name = _safe(called, names) if type(called) is str and _is_name(called) else "program"
     writer = _ProgramWriter()
-    graph = OncePerGraph(_with_definitions)(lowered.graph)
+    graph = rewritten_throughout(lowered.graph, _definition)
     lines = writer.define(name, graph, names)
     captured = tuple(wrap(node) for node in lowered.captured)
     text = "\n".join(lines) + "\n"
     return ExplicitProgram(text, name, writer.constants, captured, lowered.backend.name, numbers)
 
 
-def _with_definitions(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-    """`graph` with the definitions of the ops that no function of `xarr.lax` is alone."""
-
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if isinstance(node.op, Composite) and node.op.is_internal:
-            return node.op.definition(*operands)
-        op = map_graphs(node.op, inner)
-        return None if op is node.op else node.rebuilt(operands, op)
-
-    return rewritten(graph, rule)
+def _definition(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    """The definition of an op that no function of `xarr.lax` is alone."""
+    if isinstance(node.op, Composite) and node.op.is_internal:
+        return node.op.definition(*operands)
+    return None
 
 
 def _is_name(text: str) -> bool:

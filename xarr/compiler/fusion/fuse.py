@@ -27,7 +27,7 @@ from xarr.compiler.fusion.groups import (
     Along,
     Group,
     JoinedPositions,
-    find_users,
+    find_dependents,
     one_where_one,
     operands_along,
     own_dimensions,
@@ -92,7 +92,7 @@ class _Fuser:
         self.scatters_accumulate = scatters_accumulate
         self.computes = computes
         self.results = set(graph.results)
-        self.users = find_users(graph)
+        self.users = find_dependents(graph)
         self.groups: dict[Node, list[Group]] = {}
         #: What moves elements, was copied into groups, and is wanted as an array all the same.
         self.arrays: set[Node] = set()

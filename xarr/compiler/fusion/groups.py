@@ -11,6 +11,7 @@ from xarr.compiler.loop_ir.elements import split_axes
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.rewriting import find_users
 from xarr.ir.types import Ints
 
 #: For each dimension of a node the axis of the domain that it runs along; ONE for a size of 1, which runs
@@ -213,12 +214,9 @@ def _indices_along(node: Node, along: Along) -> Along:
     return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])
 
 
-def find_users(graph: Graph) -> dict[Node, list[Node]]:
+def find_dependents(graph: Graph) -> dict[Node, list[Node]]:
     """The nodes that use each node; of an ordered one the next in the order too, so that no group may need both."""
-    users: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for operand in dict.fromkeys(node.operands):
-            users.setdefault(operand, []).append(node)
+    users = find_users(graph)
     for earlier, later in pairwise(graph.ordered):
         users.setdefault(earlier, []).append(later)
     return users

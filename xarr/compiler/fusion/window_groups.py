@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from xarr.compiler.fusion.groups import find_users
+from xarr.compiler.fusion.groups import find_dependents
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -50,7 +50,7 @@ class _Grouping:
         self.target = target
         self.describe = describe
         self.results = set(graph.results)
-        self.users = find_users(graph)
+        self.users = find_dependents(graph)
         self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps)}
         #: A node that is written as part of a later one -> that one.
         self.after = {root: self._consumer(root) for root in self.roots}

@@ -14,8 +14,9 @@ import numpy as np
 
 from xarr.dtypes import COMPLEX
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.formula import Term, where
+from xarr.ir.rewriting import rewritten_throughout
 
 #: The real and the imaginary part.
 _Parts: TypeAlias = tuple[Term, Term]
@@ -26,20 +27,12 @@ _EXPONENTS: Final = 100
 
 def expand_complex_powers(graph: Graph) -> Graph:
     """`graph` with products in place of such powers, in the graphs of its operations too; itself if it has none."""
-    if not any(ops.Power in each.op_classes for each in graph.walk()):
-        return graph
+    return rewritten_throughout(graph, _product) if ops.Power in graph.op_classes else graph
 
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if isinstance(node.op, ops.Power):
-                exponent = _whole_exponent(node)
-                return None if exponent is None else _power(operands[0], exponent)
-            op = map_graphs(node.op, inner)
-            return None if op is node.op else node.rebuilt(operands, op)
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+def _product(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    exponent = _whole_exponent(node) if isinstance(node.op, ops.Power) else None
+    return None if exponent is None else _power(operands[0], exponent)
 
 
 def _whole_exponent(node: Node) -> int | None:

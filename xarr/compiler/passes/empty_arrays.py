@@ -10,30 +10,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, element_types, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.ops.control import pack_results
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import TensorType, Type
 
 
 def without_empty_operands(graph: Graph) -> Graph:
     """`graph` with results that no element of some operand matters to as broadcasts and parts of others."""
-    return OncePerGraph(_rewrite)(graph) if any(map(_is_empty, graph.types)) else graph
+    return rewritten_throughout(graph, _replace) if any(map(_is_empty, graph.types)) else graph
 
 
 def _is_empty(type: Type) -> bool:
     return isinstance(type, TensorType) and 0 in type.shape
 
 
-def _rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        op = map_graphs(node.op, inner)
-        has_elements = not all(map(_is_empty, element_types(node.type)))
-        if has_elements and any(_is_empty(operand.type) for operand in operands):
-            results = _results(node, operands)
-            if results is not None:
-                return results[0] if len(results) == 1 else Node(ops.Tuple(), tuple(results))
-        return None if op is node.op else node.rebuilt(operands, op)
-
-    return rewritten(graph, rule)
+def _replace(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    has_elements = not all(map(_is_empty, element_types(node.type)))
+    is_one_empty = has_elements and any(_is_empty(operand.type) for operand in operands)
+    results = _results(node, operands) if is_one_empty else None
+    return None if results is None else pack_results(results)
 
 
 def _results(node: Node, operands: tuple[Node, ...]) -> Sequence[Node] | None:

@@ -17,6 +17,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
+from xarr.ir.rewriting import find_users
 from xarr.ir.types import Ints
 
 #: The types of matrices whose products are computed inside.
@@ -29,10 +30,7 @@ def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     """The graph with such products decomposed, and the shapes of what must then never be stored."""
     if not graph.op_classes.issuperset((ops.DotGeneral, ops.Reduce)):
         return graph, set()
-    users: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for operand in dict.fromkeys(node.operands):
-            users.setdefault(operand, []).append(node)
+    users = find_users(graph)
     results = Counter(graph.results)
     shapes: set[Ints] = set()
 

@@ -6,13 +6,14 @@ at once as there are lanes, reads them where they lie, and leaves out what the w
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 
 from xarr.compiler.target import Target
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph, Node, rewritten
+from xarr.ir.rewriting import find_users
 
 
 def compare_short_rows(graph: Graph, target: Target) -> Graph:
@@ -46,17 +47,14 @@ def _axis_of(node: Node) -> int:
 
 def _short_sorts(graph: Graph, target: Target) -> set[Node]:
     """Sorts of one array of short rows, of which one element is sliced, and nothing else is read."""
-    users = defaultdict[Node, list[Node]](list)
-    for node in graph.nodes:
-        for operand in dict.fromkeys(node.operands):
-            users[operand].append(node)
+    users = find_users(graph)
     return {
         node
         for node in graph.nodes
         if isinstance(node.op, ops.Sort)
         and _is_short(node, target)
         and node not in graph.results
-        and _takes_one(node.op.dimension, users[node])
+        and _takes_one(node.op.dimension, users.get(node, ()))
     }
 
 
@@ -75,7 +73,7 @@ def _is_short(node: Node, target: Target) -> bool:
     return 1 < size <= target.max_compared_row and (fits or array.tensor_type.nbytes <= target.spare_bytes)
 
 
-def _takes_one(axis: int, users: list[Node]) -> bool:
+def _takes_one(axis: int, users: Sequence[Node]) -> bool:
     numbers = set()
     for user in users:
         if not isinstance(user.op, ops.Slice) or user.shape[axis] != 1:

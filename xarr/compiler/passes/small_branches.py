@@ -12,7 +12,9 @@ from typing import Final
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
+from xarr.ir.ops.control import pack_results
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import TensorType
 
 #: What a branch may do besides element-wise operations.
@@ -24,19 +26,14 @@ def with_selects(graph: Graph, computes: Callable[[Node], bool], operations: int
 
     operations, elements: how many all branches have together, and compute together, at most.
     """
-    if not any(op.runs_graphs for op in graph.op_classes):
-        return graph
 
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            op = map_graphs(node.op, inner)
-            if isinstance(op, ops.If | ops.Case) and _is_small(op.graphs, computes, operations, elements):
-                return _select(op, operands)
-            return None if op is node.op else node.rebuilt(operands, op)
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        op = node.op
+        if isinstance(op, ops.If | ops.Case) and _is_small(op.graphs, computes, operations, elements):
+            return _select(op, operands)
+        return None
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return graph if graph.op_classes.isdisjoint((ops.If, ops.Case)) else rewritten_throughout(graph, rule)
 
 
 def _is_small(
@@ -67,7 +64,7 @@ def _select(op: ops.If | ops.Case, operands: tuple[Node, ...]) -> Node:
     for k, branch in reversed(list(enumerate(others))):
         chosen = number if isinstance(op, ops.If) else _equals(number, k)
         results = [_choose(chosen, *pair) for pair in zip(branch, results, strict=True)]
-    return results[0] if len(results) == 1 else Node(ops.Tuple(), tuple(results))
+    return pack_results(results)
 
 
 def _equals(number: Node, constant: int) -> Node:

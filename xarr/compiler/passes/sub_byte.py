@@ -7,8 +7,9 @@ from typing import Final
 
 from xarr.dtypes import SUB_BYTE
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import TensorType, Type
 
 #: What computes with elements; all other ops hand them on, or leave it to the computations that they carry.
@@ -21,22 +22,19 @@ def widen(graph: Graph) -> Graph:
     Results become integers modulo 2 ** bits again, and floats the nearest ones, as XLA does it.
     """
     dtypes = {type.dtype for type in graph.types if isinstance(type, TensorType)}
-    return graph if dtypes.isdisjoint(SUB_BYTE) else OncePerGraph(_widen)(graph)
+    return graph if dtypes.isdisjoint(SUB_BYTE) else rewritten_throughout(graph, _widen)
 
 
 def _is_narrow(type: Type) -> bool:
     return isinstance(type, TensorType) and type.dtype in SUB_BYTE
 
 
-def _widen(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        op = map_graphs(node.op, inner)
-        if not isinstance(op, _COMPUTING) or not any(map(_is_narrow, (node.type, *map(_type, operands)))):
-            return None if op is node.op else node.rebuilt(operands, op)
-        widened = node.rebuilt(tuple([_wide(each) for each in operands]), _of_wide(op))
-        return Node(ops.Convert(node.dtype), (widened,)) if _is_narrow(node.type) else widened
-
-    return rewritten(graph, rule)
+def _widen(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    op = node.op
+    if not isinstance(op, _COMPUTING) or not any(map(_is_narrow, (node.type, *map(_type, operands)))):
+        return None
+    widened = node.rebuilt(tuple([_wide(each) for each in operands]), _of_wide(op))
+    return Node(ops.Convert(node.dtype), (widened,)) if _is_narrow(node.type) else widened
 
 
 def _type(node: Node) -> Type:

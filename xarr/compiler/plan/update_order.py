@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from xarr.compiler.plan.overwriting import is_update
 from xarr.compiler.while_loops.loop_invariants import is_quiet
 from xarr.ir.graph import Graph, Node
+from xarr.ir.rewriting import find_users
 from xarr.ir.types import TensorType
 
 
@@ -22,10 +23,7 @@ def reads_before_updates(graph: Graph) -> Sequence[Node]:
     updates = [node for node in nodes if is_update(node)]
     if not updates:
         return nodes
-    users: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for operand in dict.fromkeys(node.operands):
-            users.setdefault(operand, []).append(node)
+    users = find_users(graph)
     # So far apart that all others fit in front of a node.  Updates never move.
     distance = len(nodes) + 1
     positions = {node: k * distance for k, node in enumerate(nodes)}

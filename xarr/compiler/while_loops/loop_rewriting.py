@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
+from xarr.ir.graph import Graph, Node, parameter, rewritten
+from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import TensorType
 
 
 def rewrite_loops(graph: Graph, change: Callable[[Node], Node | None]) -> Graph:
     """`graph` with what `change` gives for each `while`, None to keep it; in graphs inside too, these first."""
-    if not any(op.runs_graphs for op in graph.op_classes):
-        return graph
 
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if not node.op.runs_graphs:
-                return None
-            op = map_graphs(node.op, inner)
-            mapped = node if op is node.op and operands == node.operands else node.rebuilt(operands, op)
-            changed = change(mapped) if type(op) is ops.While else None
-            return changed or (None if mapped is node else mapped)
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if type(node.op) is not ops.While:
+            return None
+        return change(node if operands == node.operands else node.rebuilt(operands))
 
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return rewritten_throughout(graph, rule) if ops.While in graph.op_classes else graph
 
 
 def with_parameters(graph: Graph, nodes: Iterable[Node]) -> Graph:

@@ -51,6 +51,7 @@ from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.rewriting import find_users
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -305,10 +306,7 @@ class _Whole(Loops):
     def _costly(self, stage: int) -> Iterator[Node]:
         """Costly inner nodes that are computed at this stage and used at a later one."""
         nest = self.nest
-        users: dict[Node, list[Node]] = {}
-        for node in nest.graph.nodes:
-            for operand in node.operands:
-                users.setdefault(operand, []).append(node)
+        users = find_users(nest.graph)
         parts = {part for node in nest.inner_reductions for part in nest.parts(node)}
         for node in nest.graph.nodes:
             is_cheap = node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Reduce) or node in self.sources

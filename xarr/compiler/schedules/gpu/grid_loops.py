@@ -39,6 +39,7 @@ from xarr.compiler.schedules.serial.serial_loops import (
 )
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.rewriting import find_users
 from xarr.ir.types import Ints
 
 #: The words of a loop whose iterations are one each for all threads of all blocks.
@@ -61,10 +62,7 @@ class GridLoops(SerialLoops):
         super().__init__(graph, rules)
         self.target, self.overwritable = target, overwritable
         self.shared: list[Buffer] = []
-        self.users: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for operand in dict.fromkeys(node.operands):
-                self.users.setdefault(operand, []).append(node)
+        self.users = find_users(graph)
         #: What adds the phases of a node, and of those before it whose rules have left that to its own.
         self.deferred: dict[Node, Callable[[], Sequence[Source]]] = {}
         #: For results of the graph what adds their phases, of the array in which they are stored.
