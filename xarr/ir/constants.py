@@ -19,3 +19,11 @@ def full(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node:
     """One number in each element of an array."""
     scalar = constant(value, dtype)
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
+
+
+def integer_of(node: Node) -> int | None:
+    """The integer that a node of one element is; None if it is no such constant."""
+    op = node.op
+    if not isinstance(op, Constant) or op.type.size != 1 or op.type.dtype.kind not in "iu":
+        return None
+    return int(op.array.reshape(()))

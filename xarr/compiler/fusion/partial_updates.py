@@ -8,6 +8,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.ir import ops
+from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node
 from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.types import Ints, TensorType
@@ -31,9 +32,9 @@ def starts_of(node: Node) -> Ints | None:
     array, update, *starts = node.operands
     result = []
     for start, whole, size in zip(starts, array.shape, update.shape, strict=True):
-        if not isinstance(start.op, ops.Constant):
+        number = integer_of(start)
+        if number is None:
             return None
-        number = int(np.frombuffer(start.op.raw, start.dtype)[0])
         result.append(min(max(number, 0), whole - size))
     return tuple(result)
 

@@ -16,7 +16,7 @@ from math import copysign, inf
 from typing import Final
 
 from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
-from xarr.compiler.loop_ir.loop_bounds import Conditions, settle, simplify
+from xarr.compiler.loop_ir.loop_bounds import Conditions, linear, settle, simplify
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 
@@ -273,9 +273,9 @@ def _multiples(literal: Literal, loop: Loop, conditions: Conditions) -> _Multipl
         number = simplify(rest, ranges)
         if divisor.op == "constant" or number.op != "rem" or number.operands[1] is not divisor:
             continue
-        linear = conditions.linear(number.operands[0])
-        if linear is not None and linear[0] == 1 and linear[1] >= 0 and conditions.is_fixed(divisor):
-            return _Multiples(linear[1], divisor, divisor.ge(2))
+        pair = linear(number.operands[0], loop.index, loop.max_iterations)
+        if pair is not None and pair[0] == 1 and pair[1] >= 0 and conditions.is_fixed(divisor):
+            return _Multiples(pair[1], divisor, divisor.ge(2))
     return None
 
 

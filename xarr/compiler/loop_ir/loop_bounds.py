@@ -170,7 +170,7 @@ class Conditions:
         op = comparison.op if truth else COMPARED[comparison.op]
         if self.is_fixed(left):
             left, right, op = right, left, MIRRORED[op]
-        number = self.linear(left)
+        number = linear(left, self.index, self.extent)
         if number is None or number[0] not in (1, -1) or not self.is_fixed(right):
             return
         factor, start = number
@@ -186,28 +186,24 @@ class Conditions:
         if op in ("lt", "le", "eq"):
             yield False, at if op == "lt" else at + 1
 
-    def linear(self, value: Value) -> tuple[int, int] | None:
-        """The factor of the index and what is added to it, if no iteration leaves the integers of the type."""
-        pair: tuple[int, int] | None = None
-        if value is self.index:
-            return 1, 0
-        if value.dtype.kind not in "iu":
-            return None
-        if value.op == "constant":
-            return 0, int(constant_of(value))
-        if value.op in ("convert", "neg", "add", "sub", "mul"):
-            parts = [self.linear(operand) for operand in value.operands]
-            pair = (
-                _linear_of(value.op, [part for part in parts if part is not None])
-                if None not in parts
-                else None
-            )
-        if pair is None:
-            return None
-        factor, start = pair
-        info = np.iinfo(value.dtype)
-        fits = all(info.min <= start + factor * at <= info.max for at in (0, self.extent - 1))
-        return pair if fits else None
+
+def linear(value: Value, index: Value, extent: int) -> tuple[int, int] | None:
+    """The factor of an index and what is added to it, if no iteration leaves the integers of the type."""
+    if value is index:
+        return 1, 0
+    if value.dtype.kind not in "iu":
+        return None
+    if value.op == "constant":
+        return 0, int(constant_of(value))
+    if value.op not in ("convert", "neg", "add", "sub", "mul"):
+        return None
+    parts = [part for each in value.operands if (part := linear(each, index, extent)) is not None]
+    pair = _linear_of(value.op, parts) if len(parts) == len(value.operands) else None
+    if pair is None:
+        return None
+    factor, start = pair
+    info = np.iinfo(value.dtype)
+    return pair if all(info.min <= start + factor * at <= info.max for at in (0, extent - 1)) else None
 
 
 def _linear_of(op: str, parts: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -246,17 +242,14 @@ def settle(root: Value, literals: Iterable[Literal]) -> Value:
 
     A loop may compute what no iteration changes before it asks for the literals.
     """
-    return _with_truths(root, dict(literals), guards=True)
+    return with_truths(root, dict(literals), guards=True)
 
 
 def simplify(root: Value, ranges: Ranges) -> Value:
     """A value without the choices that ranges of integers settle."""
-    truths = {}
-    for value in in_order(root):
-        low, high = ranges.of(value) if value.dtype == BOOL and value.operands else (0, 1)
-        if low == high:
-            truths[value] = bool(low)
-    return _with_truths(root, truths)
+    bools = [value for value in in_order(root) if value.dtype == BOOL and value.operands]
+    settled = {value: ranges.of(value) for value in bools}
+    return with_truths(root, {value: bool(low) for value, (low, high) in settled.items() if low == high})
 
 
 def _is_guarded(value: Value) -> bool:
@@ -264,7 +257,7 @@ def _is_guarded(value: Value) -> bool:
     return value.op == "load" or (value.op in ("div", "rem") and value.dtype.kind in "iu")
 
 
-def _with_truths(root: Value, truths: Mapping[Value, bool], guards: bool = False) -> Value:
+def with_truths(root: Value, truths: Mapping[Value, bool], guards: bool = False) -> Value:
     """A value where conditions have these truths; with `guards` not in operands of what these may protect."""
     values = root.values
     known = {condition: values.constant(truth, BOOL) for condition, truth in truths.items()}
@@ -272,24 +265,39 @@ def _with_truths(root: Value, truths: Mapping[Value, bool], guards: bool = False
         if guards and _is_guarded(value):
             known.setdefault(value, value)
         elif value not in known:
-            operands = [known[operand] for operand in value.operands]
-            known[value] = (
-                _choose(value.op, operands)
-                or values.make(value.op, tuple(operands), value.dtype, value.attribute, unique=False)
-                if operands
-                else value
-            )
+            known[value] = _fold(value, tuple([known[operand] for operand in value.operands]))
     return known[root]
 
 
-def _choose(op: str, operands: list[Value]) -> Value | None:
-    """The operand that an operation on conditions gives, of which one is known; None if it computes something."""
-    if op not in ("and", "or", "select"):
-        return None
-    for k, condition in enumerate(operands[: 1 if op == "select" else 2]):
-        if condition.op == "constant" and condition.dtype == BOOL:
-            truth = bool(constant_of(condition))
-            if op == "select":
-                return operands[1 if truth else 2]
-            return operands[1 - k] if truth == (op == "and") else condition
+def _fold(value: Value, operands: tuple[Value, ...]) -> Value:
+    """The value over these operands, without what constants among them decide."""
+    op, values, first = value.op, value.values, operands[0] if operands else value
+    is_known = first.op == "constant" and first.dtype == BOOL
+    if op == "select" and (is_known or operands[1] is operands[2]):
+        return operands[1] if not is_known or constant_of(first) else operands[2]
+    if op in ("not", "convert") and is_known:
+        return values.constant(constant_of(first) != (op == "not"), value.dtype)
+    if op == "complex":
+        return values.complex(*operands)
+    if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
+        joined = _fold_binary(op, *operands)
+        if joined is not None:
+            return joined
+    if all(new is old for new, old in zip(operands, value.operands, strict=True)):
+        return value
+    return values.make(op, operands, value.dtype, value.attribute)
+
+
+def _fold_binary(op: str, x: Value, y: Value) -> Value | None:
+    """Two integers or bools one of which is all zeros, or all ones beside an and."""
+    for this, other, is_left in ((x, y, True), (y, x, False)):
+        if this.op != "constant":
+            continue
+        is_zero = not any(this.attribute)
+        if is_zero and op == "and":
+            return this
+        if is_zero and (op != "sub" or not is_left):
+            return other
+        if this.dtype == BOOL and not is_zero and op in ("and", "or"):
+            return other if op == "and" else this
     return None

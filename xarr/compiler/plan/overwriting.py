@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xarr.ir import ops
+from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 
@@ -74,8 +75,9 @@ def _are_apart(node: Node, starts: Sequence[Node], part: ops.Slice) -> bool:
         starts, node.shape, node.operands[1].shape, part.start_indices, part.limit_indices, strict=True
     )
     for start, whole, size, low, high in rows:
-        if isinstance(start.op, ops.Constant):
-            first = min(max(0, int(start.op.array)), whole - size)
+        number = integer_of(start)
+        if number is not None:
+            first = min(max(0, number), whole - size)
             if first >= high or first + size <= low:
                 return True
     return False

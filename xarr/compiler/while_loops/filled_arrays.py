@@ -9,11 +9,12 @@ the array.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from xarr.ir import ops
+from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 
@@ -22,20 +23,27 @@ _INT64: Final = np.dtype(np.int64)
 
 def without_initial_values(loop: ops.While, operands: tuple[Node, ...]) -> tuple[Node, ...]:
     """The operands of a loop, with memory alone in place of arrays of which it writes each element before it ends."""
-    counter = _counter(loop, operands)
-    if counter is None or ops.DynamicUpdateSlice not in loop.body.op_classes:
+    counter = find_counter(loop, operands)
+    if counter is None or counter.first != 0 or ops.DynamicUpdateSlice not in loop.body.op_classes:
         return operands
-    parameter, steps = counter
     return tuple(
         [
-            Node(ops.Empty(operand.tensor_type)) if _fills(loop, k, parameter, steps) else operand
+            Node(ops.Empty(operand.tensor_type)) if _fills(loop, k, counter) else operand
             for k, operand in enumerate(operands)
         ]
     )
 
 
-def _counter(loop: ops.While, operands: Sequence[Node]) -> tuple[Node, int] | None:
-    """The parameter of a body that counts the steps of its loop from 0, and their number; None if that is not known."""
+class Counter(NamedTuple):
+    """The parameter of a body that counts the steps of its loop, the number that it begins with, and where it ends."""
+
+    parameter: Node
+    first: int
+    end: int
+
+
+def find_counter(loop: ops.While, operands: Sequence[Node]) -> Counter | None:
+    """The counter of a loop that begins with these operands; None if it has none of which both numbers are known."""
     (going,) = loop.cond.results
     if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
         return None
@@ -44,10 +52,8 @@ def _counter(loop: ops.While, operands: Sequence[Node]) -> tuple[Node, int] | No
         return None
     number = loop.cond.parameters.index(counter)
     old, new = loop.body.parameters[number], loop.body.results[number]
-    if not counts_up(old, new) or _constant(operands[number]) != 0:
-        return None
-    steps = _constant(_first(loop, limit, operands))
-    return None if steps is None else (old, steps)
+    first, end = integer_of(operands[number]), integer_of(_first(loop, limit, operands))
+    return None if first is None or end is None or not counts_up(old, new) else Counter(old, first, end)
 
 
 def _first(loop: ops.While, node: Node, operands: Sequence[Node]) -> Node:
@@ -66,16 +72,11 @@ def counts_up(old: Node, new: Node) -> bool:
     if old.dtype != _INT64 or old.shape != () or old not in new.operands:
         return False
     (step,) = [each for each in new.operands if each is not old] or [old]
-    return _constant(step) == 1
+    return integer_of(step) == 1
 
 
-def _constant(node: Node) -> int | None:
-    """The number that a node is, None if it is no constant."""
-    return int(node.op.array) if isinstance(node.op, ops.Constant) and node.shape == () else None
-
-
-def _fills(loop: ops.While, number: int, counter: Node, steps: int) -> bool:
-    """Whether so many steps write all of a carried array, and do nothing else with it."""
+def _fills(loop: ops.While, number: int, counter: Counter) -> bool:
+    """Whether the steps write all of a carried array, and do nothing else with it."""
     body = loop.body
     old, new = body.parameters[number], body.results[number]
     if not isinstance(new.op, ops.DynamicUpdateSlice) or new.operands[0] is not old or not old.shape:
@@ -87,7 +88,10 @@ def _fills(loop: ops.While, number: int, counter: Node, steps: int) -> bool:
     parts = [(whole, start) for part, whole, start in sizes if part != whole]
     if any(part not in (1, whole) for part, whole, _ in sizes) or len(parts) > 1:
         return False
-    return all(whole <= steps and _is_each(start, counter, whole) for whole, start in parts) and steps > 0
+    steps = counter.end
+    return steps > 0 and all(
+        whole <= steps and _is_each(start, counter.parameter, whole) for whole, start in parts
+    )
 
 
 def _uses(graph: Graph, node: Node) -> int:
@@ -101,16 +105,21 @@ def _is_each(start: Node, counter: Node, size: int) -> bool:
     start = from_start(start, (counter,))
     if isinstance(start.op, ops.Subtract):
         last, start = start.operands
-        return start is counter and _constant(last) == size - 1
+        return start is counter and integer_of(last) == size - 1
     return start is counter
 
 
 def from_start(node: Node, counters: Collection[Node]) -> Node:
     """A counter, which is never negative, where it would be counted from the end if it were; else the node."""
-    if isinstance(node.op, ops.Select):
-        is_negative, _, rest = node.operands
-        if rest in counters and isinstance(is_negative.op, ops.Compare) and is_negative.op.direction == "LT":
-            number, zero = is_negative.operands
-            if number is rest and isinstance(zero.op, ops.Constant) and not int(zero.op.array):
-                return rest
-    return node
+    rest = counted_number(node)
+    return rest if rest is not None and rest in counters else node
+
+
+def counted_number(node: Node) -> Node | None:
+    """The number of which a node is the index, counted from the end where it is negative; None for other nodes."""
+    if not isinstance(node.op, ops.Select) or not isinstance(node.operands[0].op, ops.Compare):
+        return None
+    is_negative, _, rest = node.operands
+    number, zero = is_negative.operands
+    is_index = is_negative.op == ops.Compare("LT") and number is rest and integer_of(zero) == 0
+    return rest if is_index else None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.loop_bounds import linear, simplify
 from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 
@@ -57,54 +59,5 @@ def _rows(loop: NativeLoop, write: Write, counter: Value) -> int | None:
     """The number of rows of a table, if each value of the counter that is less writes another of them."""
     width = loop.count if write.wide else 1
     rows = loop.carried[write.number].size // width
-    start = _Folded(counter, rows).affine(write.start)
+    start = linear(simplify(write.start, Ranges({counter: (0, rows - 1)})), counter, rows)
     return rows if start in ((width, 0), (-width, width * (rows - 1))) else None
-
-
-class _Folded:
-    """Integers and conditions of a counter that is at least 0 and less than `rows`."""
-
-    def __init__(self, counter: Value, rows: int) -> None:
-        self.counter = counter
-        self.last = rows - 1
-
-    def affine(self, value: Value) -> tuple[int, int] | None:
-        """The factor of the counter and what is added to it; None if it is not of this form."""
-        if value is self.counter:
-            return 1, 0
-        if value.dtype != INT64:
-            return None
-        if value.op == "constant":
-            return 0, int(constant_of(value))
-        if value.op == "select":
-            chosen = self.truth(value.operands[0])
-            return None if chosen is None else self.affine(value.operands[1 if chosen else 2])
-        if value.op not in ("add", "sub", "mul"):
-            return None
-        left, right = (self.affine(operand) for operand in value.operands)
-        return None if left is None or right is None else _combine(value.op, left, right)
-
-    def truth(self, condition: Value) -> bool | None:
-        """Whether a comparison holds for every counter, or for none; else None."""
-        if condition.op not in ("lt", "gt"):
-            return None
-        left, right = (self.affine(operand) for operand in condition.operands)
-        if left is None or right is None:
-            return None
-        factor, constant = left[0] - right[0], left[1] - right[1]
-        ends = {_compare(condition.op, constant), _compare(condition.op, constant + factor * self.last)}
-        return ends.pop() if len(ends) == 1 else None
-
-
-def _compare(op: str, difference: int) -> bool:
-    return difference < 0 if op == "lt" else difference > 0
-
-
-def _combine(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:
-    if op == "add":
-        return left[0] + right[0], left[1] + right[1]
-    if op == "sub":
-        return left[0] - right[0], left[1] - right[1]
-    if left[0] and right[0]:
-        return None
-    return left[0] * right[1] + left[1] * right[0], left[1] * right[1]

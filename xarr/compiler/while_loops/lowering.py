@@ -126,6 +126,21 @@ class _ExtendedLoop:
     initial: Graph | None = None
     checks: tuple[tuple[int, ops.CustomCall], ...] = ()
 
+    @classmethod
+    def hoisted(cls, loop: ops.While, min_read: int | None = None) -> _ExtendedLoop | None:
+        """The loop that carries what does not change from step to step, as `without_invariants`."""
+        hoisted = without_invariants(loop, min_read)
+        return hoisted and cls(*hoisted)
+
+    def without_checks(self) -> _ExtendedLoop | None:
+        """The loop that carries the indices that its checks look at; None without any."""
+        checked, parameters = without_checks(self.loop), self.loop.body.parameters
+        if checked is None:
+            return None
+        initial = self.initial or Graph(parameters, ())
+        values = (*initial.results, *map(Node, checked.initial))
+        return _ExtendedLoop(checked.loop, Graph(initial.parameters, values), checked.checks)
+
     def native(self, loop: ops.While, text: str) -> ops.NativeWhile:
         return ops.NativeWhile(loop.cond, loop.body, self.loop.progress, text, self.checks)
 
@@ -138,21 +153,12 @@ class _ExtendedLoop:
 
 def _extended_forms(loop: ops.While) -> Iterator[_ExtendedLoop]:
     """The loop, without the checks of its steps, and without what does not change from step to step either."""
-    yield _ExtendedLoop(loop)
-    checked = _without_checks(loop, Graph(loop.body.parameters, ()))
-    if checked is not None:
+    plain = _ExtendedLoop(loop)
+    yield plain
+    if (checked := plain.without_checks()) is not None:
         yield checked
-    hoisted = without_invariants(loop)
-    if hoisted is not None:
-        yield _without_checks(*hoisted) or _ExtendedLoop(*hoisted)
-
-
-def _without_checks(loop: ops.While, initial: Graph) -> _ExtendedLoop | None:
-    checked = without_checks(loop)
-    if checked is None:
-        return None
-    values = (*initial.results, *map(Node, checked.initial))
-    return _ExtendedLoop(checked.loop, Graph(initial.parameters, values), checked.checks)
+    if (hoisted := _ExtendedLoop.hoisted(loop)) is not None:
+        yield hoisted.without_checks() or hoisted
 
 
 def _loop_of_groups(
@@ -167,12 +173,10 @@ def _loop_of_groups(
     loop = _with_body(loop, leave_out_zeros(loop, operands, min_terms))
     loop = _with_body(loop, read_from_wholes(exchange_rows(contract_untransposed(loop.body))))
     loop = _with_body(loop, leave_out_unwanted(loop, operands, min_terms))
-    hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
-    extended = _ExtendedLoop(loop) if hoisted is None else _ExtendedLoop(*hoisted)
+    extended = _ExtendedLoop.hoisted(loop, schedule.target.min_hoisted_elements) or _ExtendedLoop(loop)
     op = map_graphs(extended.loop, fused)
     assert isinstance(op, ops.While)
-    checked = _without_checks(extended.loop, extended.initial or Graph(loop.body.parameters, ()))
-    for each in filter(None, (extended, checked)):
+    for each in filter(None, (extended, extended.without_checks())):
         grouped = op if each is extended else map_graphs(each.loop, fused)
         assert isinstance(grouped, ops.While)
         repeating = _with_fused_arrays(each.loop, grouped)

@@ -19,7 +19,7 @@ takes the steps one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
@@ -28,6 +28,7 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.loop_bounds import simplify, with_truths
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.compiler.while_loops.late_operands import compare_late_operands_last
 from xarr.ir import ops
@@ -373,11 +374,9 @@ class _Reader:
         held = zip(native.arguments, inside, strict=True)
         known = {value: range_ for value, range_ in (*held, *loads.items()) if value and range_}
         ranges = Ranges(dict(known))
-        settled = {value: ranges.of(value) for value in values if value.dtype == BOOL}
-        truths = {value: bool(low) for value, (low, high) in settled.items() if low == high}
-        native.following = [value and fold(value, truths) for value in native.following]
+        native.following = [value and simplify(value, ranges) for value in native.following]
         native.writes = [
-            replace(each, start=fold(each.start, truths), value=fold(each.value, truths))
+            replace(each, start=simplify(each.start, ranges), value=simplify(each.value, ranges))
             for each in native.writes
         ]
 
@@ -432,10 +431,8 @@ class _Reader:
         native = self.native
         if any(write.wide for write in native.writes):
             return False
-        return all(
-            fold(native.following[number], native.done) is native.arguments[number]
-            for number in native.points()
-        )
+        pairs = [(native.arguments[number], native.following[number]) for number in native.points()]
+        return all(new is not None and with_truths(new, native.done) is old for old, new in pairs)
 
     def _masks(self) -> Iterable[tuple[Value, bool]]:
         """The conditions by which points keep what they have, and the truth with which they keep it."""
@@ -495,54 +492,3 @@ def _any_of(node: Node) -> Node | None:
     mask, first = node.operands
     is_whole = prod(node.shape) == 1 and isinstance(first.op, ops.Constant) and not any(first.op.raw)
     return mask if is_whole and mask.dtype == BOOL else None
-
-
-def fold(root: Value | None, known: Mapping[Value, bool]) -> Value:
-    """`root` where bools have a truth that is known, as far as that decides it."""
-    assert root is not None
-    values = root.values
-    folded: dict[Value, Value] = {}
-    for value in in_order(root):
-        if value in known:
-            folded[value] = values.constant(known[value], BOOL)
-            continue
-        operands = tuple(folded[operand] for operand in value.operands)
-        folded[value] = _simplify_value(value, operands)
-    return folded[root]
-
-
-def _simplify_value(value: Value, operands: tuple[Value, ...]) -> Value:
-    """The value over these operands, without what constants among them decide."""
-    op, values = value.op, value.values
-    if op == "select" and operands[0].op == "constant":
-        return operands[1] if any(operands[0].attribute) else operands[2]
-    if op == "select" and operands[1] is operands[2]:
-        return operands[1]
-    if op == "not" and value.dtype == BOOL and operands[0].op == "constant":
-        return values.constant(not any(operands[0].attribute), BOOL)
-    if op == "convert" and operands[0].op == "constant" and operands[0].dtype == BOOL:
-        return values.constant(any(operands[0].attribute), value.dtype)
-    if op == "complex":
-        return values.complex(*operands)
-    if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
-        joined = _simplify_binary(op, *operands)
-        if joined is not None:
-            return joined
-    if all(new is old for new, old in zip(operands, value.operands, strict=True)):
-        return value
-    return values.make(op, operands, value.dtype, value.attribute)
-
-
-def _simplify_binary(op: str, x: Value, y: Value) -> Value | None:
-    """Two integers or bools one of which is all zeros, or all ones beside an and."""
-    for this, other, is_left in ((x, y, True), (y, x, False)):
-        if this.op != "constant":
-            continue
-        is_zero = not any(this.attribute)
-        if is_zero and op == "and":
-            return this
-        if is_zero and (op != "sub" or not is_left):
-            return other
-        if this.dtype == BOOL and not is_zero and op in ("and", "or"):
-            return other if op == "and" else this
-    return None

@@ -16,9 +16,9 @@ import numpy as np
 
 from xarr.compiler.passes.inner_products import reads_once, split_product
 from xarr.compiler.while_loops.filled_arrays import counts_up, from_start
-from xarr.compiler.while_loops.wanted_parts import Part, Positions
+from xarr.compiler.while_loops.wanted_parts import Part, Positions, axes_below
 from xarr.ir import ops
-from xarr.ir.constants import full
+from xarr.ir.constants import full, integer_of
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.types import TensorType
 
@@ -67,7 +67,8 @@ def _zeros(body: Graph, initial: Sequence[Node]) -> dict[Node, dict[int, Node]]:
 
 
 def _is_natural(node: Node) -> bool:
-    return isinstance(node.op, ops.Constant) and node.shape == () and int(node.op.array) >= 0
+    number = integer_of(node)
+    return number is not None and number >= 0
 
 
 def _is_zero(node: Node) -> bool:
@@ -102,13 +103,10 @@ def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]], know
         if isinstance(node.op, ops.DynamicSlice) and node.shape[axis] == source.shape[axis]:
             node = source
             continue
-        if not isinstance(node.op, ops.Reshape):
+        below = {to: own for own, to in axes_below(node).items()} if isinstance(node.op, ops.Reshape) else {}
+        if axis not in below:
             return None
-        large = [[k for k, size in enumerate(each.shape) if size != 1] for each in (source, node)]
-        sizes = [[each.shape[k] for k in ks] for each, ks in zip((source, node), large, strict=True)]
-        if sizes[0] != sizes[1] or axis not in large[1]:
-            return None
-        node, axis = source, large[0][large[1].index(axis)]
+        node, axis = source, below[axis]
     return zeros[node].get(axis)
 
 

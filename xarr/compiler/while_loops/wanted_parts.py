@@ -19,9 +19,9 @@ import numpy as np
 
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.passes.inner_products import reads_once, split_product
-from xarr.compiler.while_loops.filled_arrays import counts_up
+from xarr.compiler.while_loops.filled_arrays import counted_number, find_counter
 from xarr.ir import ops
-from xarr.ir.constants import constant, full
+from xarr.ir.constants import constant, full, integer_of
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.integer_ranges import MIRRORED, NEGATED
 from xarr.ir.types import Ints, TensorType
@@ -168,26 +168,11 @@ class Positions:
         #: What a parameter is in each step, if no step changes it.
         self.fixed = {old: first for old, new, first in rows if old is new}
         #: Numbers that count up, with the least and the greatest that a step sees.
-        self.counters = dict(self._counters(loop, initial))
+        self.counters = _ranges_of_counters(loop, initial)
         # What was found out of nodes, which may be parts of many others.
         self._parts: dict[tuple[Node, bool], Parts] = {}
         self._positions: dict[Node, tuple[int, int] | None] = {}
         self._numbers: dict[Node, StepNumber | None] = {}
-
-    def _counters(self, loop: ops.While, initial: Sequence[Node]) -> Iterator[tuple[Node, tuple[int, int]]]:
-        (going,) = loop.cond.results
-        if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
-            return
-        counter, limit = going.operands
-        if counter not in loop.cond.parameters:
-            return
-        number = loop.cond.parameters.index(counter)
-        if limit in loop.cond.parameters:
-            limit = self.fixed.get(self.body.parameters[loop.cond.parameters.index(limit)], limit)
-        old, new = self.body.parameters[number], self.body.results[number]
-        first, last = _constant(initial[number]), _constant(limit)
-        if counts_up(old, new) and first is not None and last is not None and first >= 0:
-            yield old, (first, last - 1)
 
     def used_parts(self) -> dict[Node, Parts]:
         """For each node that is used the parts of it that are."""
@@ -268,7 +253,7 @@ class Positions:
                 return None
             axis, start = below
             if not isinstance(op, ops.Convert):
-                axes = {own: new for own, new in _axes_below(node).items() if own == axis}
+                axes = {own: new for own, new in axes_below(node).items() if own == axis}
                 if axis not in axes:
                     return None
                 axis = axes[axis]
@@ -297,7 +282,7 @@ class Positions:
 
     def _find_number(self, node: Node) -> StepNumber | None:
         node = self._from_start(node)
-        known = _constant(self.fixed.get(node, node))
+        known = integer_of(self.fixed.get(node, node))
         if known is not None:
             return StepNumber(None, known)
         if node in self.counters:
@@ -311,15 +296,10 @@ class Positions:
 
     def _from_start(self, node: Node) -> Node:
         """A number that is never negative, where it would be counted from the end if it were; else the node."""
-        if not isinstance(node.op, ops.Select) or not isinstance(node.operands[0].op, ops.Compare):
-            return node
-        is_negative, _, rest = node.operands
-        number, zero = is_negative.operands
-        if is_negative.op != ops.Compare("LT") or number is not rest or _constant(zero) != 0:
-            return node
-        known = self._scalar(rest)
+        rest = counted_number(node)
+        known = None if rest is None else self._scalar(rest)
         ends = None if known is None else self.range_of(known)
-        return rest if ends is not None and ends[0] >= 0 else node
+        return rest if rest is not None and ends is not None and ends[0] >= 0 else node
 
     def _in_range(self, number: StepNumber | None, node: Node) -> StepNumber | None:
         """A number of a counter that fits into the type of a node."""
@@ -336,9 +316,11 @@ class Positions:
         return (ends[0] + number.constant, ends[1] + number.constant) if ends else None
 
 
-def _constant(node: Node) -> int | None:
-    is_number = isinstance(node.op, ops.Constant) and node.tensor_type.size == 1 and node.dtype.kind in "iu"
-    return int(node.op.array.reshape(())) if is_number and isinstance(node.op, ops.Constant) else None
+def _ranges_of_counters(loop: ops.While, initial: Sequence[Node]) -> dict[Node, tuple[int, int]]:
+    counter = find_counter(loop, initial)
+    return (
+        {} if counter is None or counter.first < 0 else {counter.parameter: (counter.first, counter.end - 1)}
+    )
 
 
 def _combine_numbers(
@@ -362,7 +344,7 @@ def _fits(low: int, high: int, dtype: np.dtype[Any]) -> bool:
 # --- rules: by operand the parts that are used, where parts of a node are ----------------------------------------
 
 
-def _axes_below(node: Node) -> dict[int, int]:
+def axes_below(node: Node) -> dict[int, int]:
     """For dimensions of the operand of a broadcast or reshape those of the result along which the same elements lie."""
     op, (operand,) = node.op, node.operands
     if isinstance(op, ops.BroadcastInDim):
@@ -378,11 +360,11 @@ def _axes_below(node: Node) -> dict[int, int]:
 
 def _of_broadcast(node: Node, parts: Parts) -> Parts:
     """The parts of the result of a broadcast or reshape that has elements of these parts."""
-    return {axis: parts[own] for own, axis in _axes_below(node).items() if own in parts}
+    return {axis: parts[own] for own, axis in axes_below(node).items() if own in parts}
 
 
 def _same_elements(known: Positions, node: Node, parts: Parts) -> list[Parts]:
-    return [_move_parts(parts, _axes_below(node))]
+    return [_move_parts(parts, axes_below(node))]
 
 
 def _transpose(known: Positions, node: Node, parts: Parts) -> list[Parts]:
