@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
+from xarr_numpy.compiled.codegen.counted_loops import write_loops
 
 #: The numbers that functions get, by position; the first two are tables of buffers.
 _ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
@@ -22,7 +23,7 @@ DECLARATIONS: Final = frozenset(f"declare i64 @llvm.{name}.i64(i64, i64)" for na
 
 def driver(kernel: Kernel, names: list[str]) -> str:
     """The functions for a kernel whose phases have these names."""
-    return "\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()])
+    return write_loops("\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()]))
 
 
 def _steps(kernel: Kernel, names: list[str]) -> str:
@@ -34,18 +35,11 @@ def _steps(kernel: Kernel, names: list[str]) -> str:
     return f"""\
 define void @steps(ptr %ab, ptr %ba, i64 %count) nounwind {{
 entry:
-  br label %head
-head:
-  %t = phi i64 [ 0, %entry ], [ %t1, %body ]
-  %more = icmp slt i64 %t, %count
-  br i1 %more, label %body, label %done
-body:
+  for %t from 0 below %count
   %odd = trunc i64 %t to i1
   %table = select i1 %odd, ptr %ba, ptr %ab
 {calls}
-  %t1 = add i64 %t, 1
-  br label %head
-done:
+  end %t
   ret void
 }}
 """
@@ -59,114 +53,84 @@ entry:
   %ab = load ptr, ptr %arguments, align 8
   %at1 = getelementptr i64, ptr %arguments, i64 1
   %ba = load ptr, ptr %at1, align 8
-  %at4 = getelementptr i64, ptr %arguments, i64 4
-  %steps = load i64, ptr %at4, align 8
-  %at5 = getelementptr i64, ptr %arguments, i64 5
-  %radius = load i64, ptr %at5, align 8
+{_reads("steps", "radius")}
   %behind = mul i64 %radius, %steps
   %last = add i64 %high, %behind
-  br label %blocks
-blocks:
-  %first = phi i64 [ %low, %entry ], [ %next, %moved ]
-  %going = icmp slt i64 %first, %last
-  br i1 %going, label %steps.next, label %done
-steps.next:
-  %t = phi i64 [ 0, %blocks ], [ %t1, %stepped ]
-  %more = icmp slt i64 %t, %steps
-  br i1 %more, label %step, label %moved
-step:
+  %rows = sub i64 %last, %low
+  %most = add i64 %rows, %block
+  %rounded = sub i64 %most, 1
+  %blocks = sdiv i64 %rounded, %block
+  for %b from 0 below %blocks, %first from %low then %next
+  for %t from 0 below %steps
   %left = mul i64 %t, %grow
-  %least = add i64 %low, %left
+  %lowest = add i64 %low, %left
   %right = mul i64 %t, %shrink
-  %most = sub i64 %high, %right
+  %highest = sub i64 %high, %right
   %lag = mul i64 %t, %radius
   %from = sub i64 %first, %lag
   %to = add i64 %from, %block
-  %begin = call i64 @llvm.smax.i64(i64 %least, i64 %from)
-  %end = call i64 @llvm.smin.i64(i64 %most, i64 %to)
+  %begin = call i64 @llvm.smax.i64(i64 %lowest, i64 %from)
+  %end = call i64 @llvm.smin.i64(i64 %highest, i64 %to)
   %some = icmp slt i64 %begin, %end
-  br i1 %some, label %run, label %stepped
+  br i1 %some, label %run, label %t.last
 run:
   %odd = trunc i64 %t to i1
   %table = select i1 %odd, ptr %ba, ptr %ab
   call void @{name}(ptr %table, i64 %begin, i64 %end)
-  br label %stepped
-stepped:
-  %t1 = add i64 %t, 1
-  br label %steps.next
-moved:
+  end %t
   %next = add i64 %first, %block
-  br label %blocks
-done:
+  end %b
   ret void
 }}
 """
 
 
-def _each(name: str, before: list[str], body: list[str]) -> str:
-    """A function that reads the numbers given, runs `before`, and `body` for k = begin, begin + 1 … end - 1."""
-    fields = [
-        line
-        for number, field in enumerate(_ARGUMENTS)
-        if field
-        for line in (
-            f"  %at{number} = getelementptr i64, ptr %arguments, i64 {number}",
-            f"  %{field} = load i64, ptr %at{number}, align 8",
-        )
-    ]
+def _reads(*names: str) -> str:
+    """Lines that read these numbers."""
     return "\n".join(
-        [
-            f"define void @{name}(ptr %arguments, i64 %begin, i64 %end) nounwind {{",
-            "entry:",
-            *fields,
-            *before,
-            "  br label %head",
-            "head:",
-            "  %k = phi i64 [ %begin, %entry ], [ %k1, %body ]",
-            "  %more = icmp slt i64 %k, %end",
-            "  br i1 %more, label %body, label %done",
-            "body:",
-            "  %k1 = add i64 %k, 1",
-            *body,
-            "  br label %head",
-            "done:",
-            "  ret void",
-            "}",
-            "",
-        ]
+        f"  %at{number} = getelementptr i64, ptr %arguments, i64 {number}\n"
+        f"  %{name} = load i64, ptr %at{number}, align 8"
+        for name, number in zip(names, map(_ARGUMENTS.index, names), strict=True)
     )
 
 
 def _ranges() -> str:
-    return _each(
-        "ranges",
-        [],
-        [
-            "  %lows = mul i64 %k, %rows",
-            "  %low = sdiv i64 %lows, %ranges",
-            "  %highs = mul i64 %k1, %rows",
-            "  %high = sdiv i64 %highs, %ranges",
-            "  %is.first = icmp eq i64 %k, 0",
-            "  %is.last = icmp eq i64 %k1, %ranges",
-            "  %grow = select i1 %is.first, i64 0, i64 %radius",
-            "  %shrink = select i1 %is.last, i64 0, i64 %radius",
-            "  call void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)",
-        ],
-    )
+    return f"""\
+define void @ranges(ptr %arguments, i64 %begin, i64 %end) nounwind {{
+entry:
+{_reads("rows", "ranges", "radius", "block")}
+  for %k from %begin below %end
+  %k1 = add i64 %k, 1
+  %lows = mul i64 %k, %rows
+  %low = sdiv i64 %lows, %ranges
+  %highs = mul i64 %k1, %rows
+  %high = sdiv i64 %highs, %ranges
+  %is.first = icmp eq i64 %k, 0
+  %is.last = icmp eq i64 %k1, %ranges
+  %grow = select i1 %is.first, i64 0, i64 %radius
+  %shrink = select i1 %is.last, i64 0, i64 %radius
+  call void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)
+  end %k
+  ret void
+}}
+"""
 
 
 def _boundaries() -> str:
-    return _each(
-        "boundaries",
-        [
-            "  %reach = mul i64 %steps, %radius",
-            "  %twice = mul i64 %reach, 4",
-            "  %around = add i64 %twice, 1",
-            "  %back = sub i64 0, %radius",
-        ],
-        [
-            "  %rows.before = mul i64 %k1, %rows",
-            "  %boundary = sdiv i64 %rows.before, %ranges",
-            "  call void @front(ptr %arguments, i64 %boundary, i64 %boundary, i64 %back, i64 %back, i64 %around)",
-        ],
-    )
+    return f"""\
+define void @boundaries(ptr %arguments, i64 %begin, i64 %end) nounwind {{
+entry:
+{_reads("rows", "ranges", "steps", "radius")}
+  %reach = mul i64 %steps, %radius
+  %twice = mul i64 %reach, 4
+  %around = add i64 %twice, 1
+  %back = sub i64 0, %radius
+  for %k from %begin below %end
+  %k1 = add i64 %k, 1
+  %rows.before = mul i64 %k1, %rows
+  %boundary = sdiv i64 %rows.before, %ranges
+  call void @front(ptr %arguments, i64 %boundary, i64 %boundary, i64 %back, i64 %back, i64 %around)
+  end %k
+  ret void
+}}
+"""
