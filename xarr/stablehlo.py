@@ -26,7 +26,8 @@ from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
-from xarr.ir.stablehlo.graph_builder import Builder, unpack
+from xarr.ir.ops.control import unpack_results
+from xarr.ir.stablehlo.graph_builder import Builder
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.syntax_tree import SourceModule
 from xarr.ir.types import TensorType, TupleType
@@ -140,7 +141,7 @@ def run(
     _check(function, graph, nodes)
     # Not inlined: evaluation settles nodes, and those of the module belong to it.
     node = Node(Call(graph), tuple(nodes), device=device)
-    results = add_ordered(node) if node.op.is_ordered else unpack(node, len(graph.results))
+    results = add_ordered(node) if node.op.is_ordered else unpack_results(node)
     return [wrap(leaf) for node in results for leaf in _leaves(node)]
 
 

@@ -23,6 +23,7 @@ from xarr.compiler.plan.planner import plan
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.ops.control import unpack_results
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
@@ -261,8 +262,7 @@ def native_loop_if_any(loop: ops.While) -> NativePlan | None:
     from xarr_numpy.compiled.plans.plan_code import NotNative
 
     state = [parameter(node.type) for node in loop.body.parameters]
-    node, count = Node(ops.While(loop.cond, loop.body), tuple(state)), len(state)
-    results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
+    results = unpack_results(Node(ops.While(loop.cond, loop.body), tuple(state)))
     graph = stage.fuse(Graph(state, results), PROCESSOR, schedule, hot=True)
     try:
         return NativePlan(plan(graph, schedule=schedule, target=PROCESSOR), schedule())

@@ -43,6 +43,7 @@ from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.dynamic_rules import dot_sources, regroupings
 from xarr.ir.types import TensorType
 
@@ -51,13 +52,6 @@ Row = Callable[[Node, Lives], Lives]
 DType = np.dtype[Any]
 
 _PREDICATE: Final = TensorType((), np.dtype(np.bool_))
-
-
-def _results(node: Node, count: int) -> list[Node]:
-    """The first results of an op with several, or the only one."""
-    if isinstance(node.type, TensorType):
-        return [node]
-    return [Node(ops.GetTupleElement(index), (node,)) for index in range(count)]
 
 
 # --- element by element -----------------------------------------------------------------------------------
@@ -224,7 +218,7 @@ def _reduce_live(
         )
         op = replace(op, computation=_flag_elements(op.computation))
         buffers, starts = [*buffers, flags], [*starts, constant(True, _PREDICATE.dtype)]
-    return _results(node.rebuilt((*buffers, *starts), op), len(arrays))
+    return [*unpack_results(node.rebuilt((*buffers, *starts), op))[: len(arrays)]]
 
 
 def _reduce_window(node: Node, operands: Lives) -> Lives:
@@ -290,7 +284,7 @@ def _sort(node: Node, operands: Lives) -> Lives:
         )
         op = ops.Sort(op.dimension, op.is_stable, _live_first(op.comparator))
         buffers = (*buffers, dead)
-    results = _results(node.rebuilt(buffers, op), len(operands))
+    results = unpack_results(node.rebuilt(buffers, op))[: len(operands)]
     return tuple(Live(result, sizes) for result in results)
 
 

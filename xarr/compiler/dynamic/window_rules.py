@@ -35,6 +35,7 @@ from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.dynamic_rules import convolved_dimensions
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import TensorType
@@ -155,12 +156,7 @@ def _scatter(node: Node, operands: Lives) -> Lives:
         buffers.append(spread(constant(False, _PREDICATE.dtype), buffers[0].shape))
         new.append(flags)
     scattered = node.rebuilt((*buffers, starts, *new), op)
-    parts = (
-        [scattered]
-        if isinstance(scattered.type, TensorType)
-        else [Node(ops.GetTupleElement(index), (scattered,)) for index in range(count)]
-    )
-    return tuple(Live(part, sizes) for part in parts)
+    return tuple([Live(part, sizes) for part in unpack_results(scattered)[:count]])
 
 
 def _indices_of_live_windows(

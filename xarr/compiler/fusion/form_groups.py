@@ -17,6 +17,7 @@ from xarr.compiler.schedule import Kind, Schedule, kind_around
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.types import TensorType, Type
 
 
@@ -109,8 +110,7 @@ def group_systems(graph: Graph, schedule: Schedule) -> Graph:
         if not isinstance(node.op, ops.Solve) or not schedule.takes(Kind.SYSTEMS, node):
             return None
         inner = [parameter(operand.type) for operand in node.operands]
-        solved = Node(node.op, tuple(inner))
-        results = [Node(ops.GetTupleElement(k), (solved,)) for k in range(2)]
+        results = unpack_results(Node(node.op, tuple(inner)))
         return node.rebuilt(operands, ops.Fusion(Graph(inner, results), node.operands[1].shape[:-2]))
 
     return rewritten(graph, rule) if ops.Solve in graph.op_classes else graph

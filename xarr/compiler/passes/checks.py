@@ -21,6 +21,7 @@ from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.op import Op
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.ops.formula import Term, fill, where
 from xarr.ir.source import Source
@@ -318,9 +319,8 @@ class _Flagger:
         )
         if not is_checked:
             return flagged
-        count = len(operands)
-        kept = [*range(count), count + 1, count + 2]
-        return Node(ops.Tuple(), tuple([Node(ops.GetTupleElement(k), (flagged,)) for k in kept]))
+        *kept, _, number, value = unpack_results(flagged)
+        return Node(ops.Tuple(), (*kept, number, value))
 
 
 def _bad_index(call: Node, indices: Node, in_one_pass: bool) -> tuple[Term, Term] | None:

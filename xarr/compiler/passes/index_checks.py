@@ -19,7 +19,9 @@ from xarr.dtypes import info
 from xarr.ir import ops
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
+from xarr.ir.rewriting import find_users
 from xarr.ir.types import TensorType
 
 
@@ -55,10 +57,7 @@ def _has_worst(node: Node, target: Target) -> bool:
 
 def _scatters_that_wait(graph: Graph, target: Target) -> dict[Node, list[Node]]:
     """For scatters the checks that their results may wait for: those of which scatters alone use what comes of them."""
-    users: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for operand in dict.fromkeys(node.operands):
-            users.setdefault(operand, []).append(node)
+    users = find_users(graph)
     seen_outside = {*graph.results, *graph.ordered}
     order = {node: number for number, node in enumerate(graph.nodes)}
     waiting: dict[Node, list[Node]] = {}
@@ -126,6 +125,5 @@ def _extremes(indices: Node) -> tuple[Node, Node]:
     combined = [Node(ops.Minimum(), tuple(numbers[::2])), Node(ops.Maximum(), tuple(numbers[1::2]))]
     op = ops.Reduce(tuple(range(len(indices.shape))), Graph(numbers, combined, "extremes"))
     first = [constant(int(limit), dtype) for limit in (limits.max, limits.min)]
-    reduction = Node(op, (indices, indices, *first))
-    low, high = (Node(ops.GetTupleElement(k), (reduction,)) for k in range(2))
+    low, high = unpack_results(Node(op, (indices, indices, *first)))
     return low, high

@@ -27,6 +27,7 @@ from xarr.ir.computations import lexicographic
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op, operation
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.stablehlo.printer import Printer
@@ -116,8 +117,9 @@ def _sort(node: Node, op: ops.Scatter, operands: tuple[Node, ...]) -> Node:
     starts = _starts([components[each] for each in order], windows, count)
     keys = _join(starts, widths)
     numbers = Node(ops.Iota(TensorType((count,), _INT64), 0))
-    both = _op(ops.Sort(0, True, lexicographic([keys.dtype, _INT64], 1)), keys, numbers)
-    keys, numbers = (_op(ops.GetTupleElement(index), both) for index in (0, 1))
+    keys, numbers = unpack_results(
+        _op(ops.Sort(0, True, lexicographic([keys.dtype, _INT64], 1)), keys, numbers)
+    )
     *fields, number = [_reshape(each, (count, 1)) for each in (*_fields(keys, widths), numbers)]
     components = [fields[order.index(each)] for each in range(len(order))]
     vectors = components[0] if len(components) == 1 else _op(ops.Concatenate(1), *components)

@@ -90,13 +90,6 @@ def begins_empty(loop: program_plan.Step, number: int) -> bool:
     return isinstance(loop.node.operands[number].op, ops.Empty)
 
 
-def elements_of(node: Node) -> list[Node]:
-    """The arrays of a node: itself, or the elements of a tuple."""
-    if isinstance(node.type, TensorType):
-        return [node]
-    return [Node(ops.GetTupleElement(k), (node,)) for k in range(len(node.type.elements))]
-
-
 def _versions(body: Plan, number: int) -> list[int]:
     """The buffers that hold an argument after one step and the next that changes it, from the result on, if each may be
     written over the one before: when nothing needs that any more.  Empty otherwise.

@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import FUNCTION, operation
-from xarr.ir.ops.control import Call, GetTupleElement
+from xarr.ir.ops.control import Call, unpack_results
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.ops.formula import Term, fill
 from xarr.ir.ops.systems import Composite
@@ -160,7 +160,7 @@ def _philox2x32_graph(shape: tuple[int, ...]) -> Graph:
 
 def _call(graph: Graph, terms: Words) -> Words:
     call = Node(Call(graph), tuple(term.node for term in terms))
-    return tuple([Term(Node(GetTupleElement(index), (call,))) for index in range(len(graph.results))])
+    return tuple(map(Term, unpack_results(call)))
 
 
 def words(x: Term) -> Pair:

@@ -41,11 +41,6 @@ class Tuple(Op):
         return " ".join(f"{self.name} {printer.names(node.operands)} : {node.type}".split())
 
 
-def _together(results: Sequence[Node]) -> Node:
-    """The value of an op with these results."""
-    return results[0] if len(results) == 1 else Node(Tuple(), tuple(results))
-
-
 @operation
 class GetTupleElement(Op):
     """Element `index` of a tuple, or result `index` of an op with several results.
@@ -77,6 +72,17 @@ class GetTupleElement(Op):
         return f"{self.name} {operand} : {printer.signature(node)}"
 
 
+def pack_results(results: Sequence[Node]) -> Node:
+    """The value of an op with these results."""
+    return results[0] if len(results) == 1 else Node(Tuple(), tuple(results))
+
+
+def unpack_results(node: Node) -> tuple[Node, ...]:
+    """The results of an op, of which there is one, or as many as its tuple has elements."""
+    count = len(node.op.results(node))
+    return (node,) if count == 1 else tuple([Node(GetTupleElement(k), (node,)) for k in range(count)])
+
+
 @operation
 class OptimizationBarrier(Op):
     """The operands themselves; no pass moves work across it or merges what stands on its two sides.
@@ -98,7 +104,7 @@ class OptimizationBarrier(Op):
         return pack_types(operands)
 
     def decompose(self, *operands: Node) -> Node:
-        return _together(operands)
+        return pack_results(operands)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -130,7 +136,7 @@ class Call(Op):
         return pack_types(self.computation.result_types)
 
     def decompose(self, *operands: Node) -> Node:
-        return _together(self.computation.inline(*operands))
+        return pack_results(self.computation.inline(*operands))
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.computation.result_types

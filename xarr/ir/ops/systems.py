@@ -16,7 +16,7 @@ from xarr.errors import LinAlgError, ShapeError, XarrError
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add, Complex, Multiply
-from xarr.ir.ops.control import GetTupleElement, Tuple, While
+from xarr.ir.ops.control import GetTupleElement, Tuple, While, unpack_results
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.factorisations import LETTERS, Lu, squares
 from xarr.ir.ops.formula import Term, fill, log, where
@@ -97,7 +97,7 @@ class Solve(Composite):
 
     def decompose(self, *operands: Node) -> Node:
         a, b = operands
-        factors, pivots, info = _parts(Node(Lu(), (a,)))
+        factors, pivots, info = unpack_results(Node(Lu(), (a,)))
         rows = permutation(pivots, a.tensor_type.shape[-1])
         x = Node(TriangularSolve(True, True, True), (factors, rows_of(b, rows)))
         x = Node(TriangularSolve(True, False, False), (factors, x))
@@ -126,7 +126,7 @@ class LogDeterminant(Composite):
 
     def decompose(self, *operands: Node) -> Node:
         (a,) = operands
-        factors, pivots, info = _parts(Node(Lu(), (a,)))
+        factors, pivots, info = unpack_results(Node(Lu(), (a,)))
         shape, dtype = a.tensor_type.shape, a.dtype
         axis = len(shape) - 2
         row, column = (Term(Node(Iota(TensorType(shape, _INT32), axis + back))) for back in (0, 1))
@@ -177,10 +177,6 @@ class Check(Composite):
 
 
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    return tuple([Node(GetTupleElement(index), (node,)) for index in range(len(node.op.results(node)))])
 
 
 def _reduce(op: Op, node: Node, axis: int, initial: int) -> Node:

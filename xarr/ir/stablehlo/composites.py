@@ -9,6 +9,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.systems import ERRORS
 from xarr.ir.stablehlo.parsed_operation import Site
 
@@ -19,11 +20,7 @@ def op_builder(op: Callable[[Site], Op], arity: int = 1) -> Builder:
     """The builder of a call that is an operation as it stands, of `arity` operands."""
 
     def build(site: Site) -> tuple[Node, ...]:
-        node = Node(op(site), site.take(arity))
-        count = len(node.op.results(node))
-        if count == 1:
-            return (node,)
-        return tuple([Node(ops.GetTupleElement(index), (node,)) for index in range(count)])
+        return unpack_results(Node(op(site), site.take(arity)))
 
     return build
 

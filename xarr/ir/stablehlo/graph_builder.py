@@ -10,7 +10,8 @@ import numpy as np
 
 from xarr.errors import ParseError, XarrError
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.ops import Call, Constant, GetTupleElement
+from xarr.ir.ops import Call, Constant
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.stablehlo.lexer import DEEPEST
 from xarr.ir.stablehlo.mnemonics import BUILDERS, is_built
 from xarr.ir.stablehlo.parsed_operation import Site
@@ -262,7 +263,7 @@ class Builder:
             node = Node(Call(self._graphs[name]), site.operands)
             if node.op.is_ordered:
                 site.keep_ordered(node)
-            return unpack(node, len(function.result_types))
+            return unpack_results(node)
         self._inlined += len(function.body.operations)
         if self._inlined > _MOST_INLINED:
             site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
@@ -354,7 +355,7 @@ class Builder:
             if results.op.is_ordered:
                 site.keep_ordered(results)
             # What a loop captures is among its results, after those that are written.
-            results = unpack(results, min(len(operation.result_types), len(results.op.results(results))))
+            results = unpack_results(results)[: len(operation.result_types)]
         self._check("result", operation.result_types, results, operation.name, operation.position)
         return results
 
@@ -380,10 +381,3 @@ class Builder:
 
 def _agree(written: ReadType, type: Type) -> bool:
     return written.fits(type) if isinstance(written, DynamicType) else written is type
-
-
-def unpack(node: Node, count: int) -> tuple[Node, ...]:
-    """The first `count` results of an op."""
-    if count == 1 and len(node.op.results(node)) == 1:
-        return (node,)
-    return tuple([Node(GetTupleElement(index), (node,)) for index in range(count)])

@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.formula import Term, fill, maximum, where
 from xarr.ir.stablehlo.composites import Builder, op_builder
 from xarr.ir.stablehlo.parsed_operation import Site
@@ -143,10 +144,7 @@ def _on_host(
 ) -> tuple[Node, ...]:
     """A call of a function of `host_lapack` over all operands."""
     op = ops.CustomCall(f"xarr.{function.__name__}", tuple(results), tuple(sorted(attributes.items())))
-    node = Node(op, site.operands)
-    if len(results) == 1:
-        return (node,)
-    return tuple([Node(ops.GetTupleElement(index), (node,)) for index in range(len(results))])
+    return unpack_results(Node(op, site.operands))
 
 
 def _matrices(site: Site, arity: int, square: bool = False) -> TensorType:

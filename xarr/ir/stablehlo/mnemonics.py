@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.computations import descending
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.formula import Term, is_finite, where
 from xarr.ir.ops.normalisation import BatchNorm
 from xarr.ir.stablehlo.composites import composite
@@ -328,7 +329,7 @@ def _largest(operand: Node, k: int) -> Built:
     indices = Node(ops.Iota(type.with_dtype(np.dtype(np.int32)), last))
     ordered = Node(ops.Sort(last, True, descending(type.dtype, np.dtype(np.int32))), (operand, indices))
     cut = ops.Slice((0,) * type.rank, (*type.shape[:-1], k), (1,) * type.rank)
-    return tuple(Node(cut, (Node(ops.GetTupleElement(index), (ordered,)),)) for index in range(2))
+    return tuple([Node(cut, (each,)) for each in unpack_results(ordered)])
 
 
 # --- computations, tuples ---------------------------------------------------------------------------
@@ -419,10 +420,7 @@ def _batch_norm(op: type[BatchNorm], arity: int) -> Callable[[Site], Built]:
             site.fail(f"expected a number for epsilon, got {epsilon!r}")
         made: Any = op
         node = Node(made(float(np.float32(epsilon)), site.integer("feature_index")), site.take(arity))
-        count = len(node.op.results(node))
-        if count == 1:
-            return node
-        return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(count))
+        return unpack_results(node)
 
     return build
 

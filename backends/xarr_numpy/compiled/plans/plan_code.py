@@ -30,7 +30,6 @@ from xarr.compiler.plan.native_steps import (
     body_layout,
     carried_type,
     carries_in_place,
-    elements_of,
     ends_of_views,
     is_fixed,
 )
@@ -42,6 +41,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
+from xarr.ir.ops.control import unpack_results
 from xarr_numpy.compiled.plans import fourier, lapack, matrix_products, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, Static
 from xarr_numpy.compiled.plans.plan_memory import PlanFrame, PlanMemory
@@ -411,7 +411,7 @@ class _PlanWriter(PlanMemory):
             raise obstacle
         node = obstacle.step.node
         operands = [parameter(operand.type) for operand in node.operands]
-        elements = elements_of(node.rebuilt(tuple(operands)))
+        elements = unpack_results(node.rebuilt(tuple(operands)))
         graph = Graph(operands, elements if wanted is None else [elements[k] for k in wanted])
         self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
@@ -515,9 +515,7 @@ class _PlanWriter(PlanMemory):
         operands = [parameter(frame.plan.buffers[number].type) for number in step.inputs]
         loop = map_graphs(ops.While(step.op.cond, step.op.body), self._group)
         node = Node(loop, tuple(operands))
-        count = len(operands)
-        results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
-        self._run_graph(Graph(operands, results), inputs, after)
+        self._run_graph(Graph(operands, unpack_results(node)), inputs, after)
 
     def _check(
         self, frame: PlanFrame, step: program_plan.CheckStep, inputs: Sequence[str], outputs: Sequence[str]

@@ -14,6 +14,7 @@ from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.collectives import Collective
+from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.parts import Split
 from xarr.ir.parts import join_parts, own_number, take_part
 from xarr.ir.stablehlo.distributed.mesh_syntax import Sharding
@@ -31,9 +32,8 @@ def manual_computation(site: Site) -> tuple[Node, ...]:
     node = Node(ops.Call(graph), (*parts, *captured))
     if node.op.is_ordered:
         site.keep_ordered(node)
-    count = len(graph.results)
-    results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
-    return tuple([_join_parts(site, *pair, is_partition) for pair in zip(results, theirs, strict=True)])
+    pairs = zip(unpack_results(node), theirs, strict=True)
+    return tuple([_join_parts(site, *pair, is_partition) for pair in pairs])
 
 
 def _shardings(site: Site, name: str, count: int) -> Sequence[Sharding]:
