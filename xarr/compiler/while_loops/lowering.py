@@ -127,7 +127,7 @@ class _ExtendedLoop:
     checks: tuple[tuple[int, ops.CustomCall], ...] = ()
 
     @classmethod
-    def hoisted(cls, loop: ops.While, min_read: int | None = None) -> _ExtendedLoop | None:
+    def hoist(cls, loop: ops.While, min_read: int | None = None) -> _ExtendedLoop | None:
         """The loop that carries what does not change from step to step, as `without_invariants`."""
         hoisted = without_invariants(loop, min_read)
         return hoisted and cls(*hoisted)
@@ -157,7 +157,7 @@ def _extended_forms(loop: ops.While) -> Iterator[_ExtendedLoop]:
     yield plain
     if (checked := plain.without_checks()) is not None:
         yield checked
-    if (hoisted := _ExtendedLoop.hoisted(loop)) is not None:
+    if (hoisted := _ExtendedLoop.hoist(loop)) is not None:
         yield hoisted.without_checks() or hoisted
 
 
@@ -173,7 +173,7 @@ def _loop_of_groups(
     loop = _with_body(loop, leave_out_zeros(loop, operands, min_terms))
     loop = _with_body(loop, read_from_wholes(exchange_rows(contract_untransposed(loop.body))))
     loop = _with_body(loop, leave_out_unwanted(loop, operands, min_terms))
-    extended = _ExtendedLoop.hoisted(loop, schedule.target.min_hoisted_elements) or _ExtendedLoop(loop)
+    extended = _ExtendedLoop.hoist(loop, schedule.target.min_hoisted_elements) or _ExtendedLoop(loop)
     op = map_graphs(extended.loop, fused)
     assert isinstance(op, ops.While)
     for each in filter(None, (extended, extended.without_checks())):
