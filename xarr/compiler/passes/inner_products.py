@@ -1,7 +1,8 @@
-"""Products of matrices that are reduced at once, as sums of products inside the loops of the reduction.
+"""Products of matrices as sums of products in groups: those that are reduced at once, and many of a few elements.
 
 A product whose contracted dimensions are short has many more elements than its operands.  Where a reduction
-takes most of them away again, they need never be stored: each is a short sum that stays in registers.
+takes most of them away again, they need never be stored: each is a short sum that stays in registers.  Products of
+a few elements each take a library longer to get ready for than to do.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ _FLOATS: Final = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     """The graph with such products decomposed, and the shapes of what must then never be stored."""
-    if not graph.op_classes.issuperset((ops.DotGeneral, ops.Reduce)):
+    if ops.DotGeneral not in graph.op_classes:
         return graph, set()
     users = find_users(graph)
     results = Counter(graph.results)
     shapes: set[Ints] = set()
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not (_is_short(node, target) and _is_reduced(node, users, results, target)):
+        is_inside = _is_short(node, target) and _is_reduced(node, users, results, target)
+        if not is_inside and not _are_small(node, target):
             return None
         apart = split_product(node, operands)
         shapes.add(apart.operands[0].shape)
@@ -89,15 +91,6 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
                 stack.append(user)
     # Several reductions would each want the products anew.
     return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
-
-
-def split_small_products(graph: Graph, target: Target) -> Graph:
-    """`graph` with products of many matrices of a few elements as sums, which groups compute with what is around."""
-    if ops.DotGeneral not in graph.op_classes:
-        return graph
-    return rewritten(
-        graph, lambda node, operands: split_product(node, operands) if _are_small(node, target) else None
-    )
 
 
 def _are_small(node: Node, target: Target) -> bool:
