@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.index_ranges import Ranges, conjuncts
 from xarr.compiler.loop_ir.loops import index_value
 from xarr.compiler.loop_ir.scalars import INT64, Values
 
@@ -103,3 +103,18 @@ def test_of_alternatives_each_may_hold() -> None:
     assert ranges.of((i.eq(3) | loaded.gt(4)).select(i, 3)) == (2, 5)
     assert ranges.of((i.lt(4) & i.gt(2)).select(3, i)) == (2, 5)
     assert ranges.of((i.gt(3) & (i.gt(2) & loaded.lt(9))).select(i, 4)) == (4, 5)
+
+
+def test_conditions_that_share_conditions_are_looked_at_once() -> None:
+    values = Values()
+    i = index_value(values, "i")
+    parts = [i.lt(k) for k in range(60)]
+    mask, other = parts[0], ~parts[0]
+    for part in parts[1:]:
+        mask = (mask & part) & (part & mask)
+        other = (~part | other) | (other | ~part)
+    wanted = [(part, True) for part in parts]
+    assert list(conjuncts(mask, True)) == wanted
+    assert list(conjuncts(~mask, False)) == wanted
+    assert list(conjuncts(mask, False)) == [(mask, False)]
+    assert list(conjuncts(other, False)) == wanted[::-1]

@@ -102,14 +102,19 @@ def _ends_of(dtype: DType) -> tuple[int, int]:
 
 
 def conjuncts(predicate: Value, truth: bool) -> Iterator[Literal]:
-    """Conditions that all hold, or fail, where a predicate has this truth."""
-    if predicate.op == "not":
-        yield from conjuncts(predicate.operands[0], not truth)
-    elif predicate.op == ("and" if truth else "or"):
-        for operand in predicate.operands:
-            yield from conjuncts(operand, truth)
-    else:
-        yield predicate, truth
+    """Conditions that all hold, or fail, where a predicate has this truth, each once."""
+    stack, seen = [(predicate, truth)], set[Literal]()
+    while stack:
+        literal = value, holds = stack.pop()
+        if literal in seen:
+            continue
+        seen.add(literal)
+        if value.op == "not":
+            stack.append((value.operands[0], not holds))
+        elif value.op == ("and" if holds else "or"):
+            stack += [(operand, holds) for operand in value.operands[::-1]]
+        else:
+            yield literal
 
 
 # --- rules -----------------------------------------------------------------------------------------------

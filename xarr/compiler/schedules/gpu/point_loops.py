@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xarr.compiler.functions import register_dtype
+from xarr.compiler.loop_ir.index_ranges import conjuncts
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Atomic,
@@ -133,7 +134,7 @@ def unread_tables(loop: NativeLoop, known: Mapping[int, int]) -> frozenset[int]:
 def bound_of_steps(loop: NativeLoop, known: Mapping[int, int]) -> int | None:
     """The number of steps that a loop does not exceed, by a counter of it; None if there is none that is known."""
     assert loop.going is not None
-    bounds = [_bound_by(loop, term, known) for term in _conjuncts(loop.going)]
+    bounds = [_bound_by(loop, term, known) for term, holds in conjuncts(loop.going, True) if holds]
     return min([each for each in bounds if each is not None], default=None)
 
 
@@ -163,12 +164,6 @@ def _bound_by(loop: NativeLoop, condition: Value, known: Mapping[int, int]) -> i
     ):
         return None
     return max(0, -(-(end - start) // step))
-
-
-def _conjuncts(condition: Value) -> list[Value]:
-    if condition.op == "and":
-        return [each for operand in condition.operands for each in _conjuncts(operand)]
-    return [condition]
 
 
 class _Builder:
