@@ -306,6 +306,12 @@ def xarr_config_reset() -> Iterator[None]:
     # Values of an earlier test that wait for the collector, and whose checks nobody read, keep ops from being computed
     # at once.
     importlib.import_module("xarr.runtime.check_flags").unread.clear()
+    # Loop programs that were made while an earlier test had other numbers for the processor.
+    templates = sys.modules.get("xarr.compiler.kernel_templates")
+    if templates is not None and templates._kind.cache_info().currsize:
+        schedule = importlib.import_module("xarr.compiler.schedule")
+        for cache in (templates._kind, templates._count, schedule._build, schedule._build_verified):
+            cache.cache_clear()
     # What an earlier test put out, and nobody fetched.
     world = importlib.import_module("xarr.communication.communicator").current_communicator()
     for queue in ("_incoming", "_outgoing"):

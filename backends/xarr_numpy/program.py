@@ -201,9 +201,11 @@ class Optimisation:
 class Quick(Protocol):
     """Machine code that may have been made without optimisation, its text, and the number of lines of that."""
 
-    text: str
     lines: int
     is_quick: bool
+
+    @property
+    def text(self) -> str: ...
 
 
 class Emitter:

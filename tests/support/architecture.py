@@ -37,7 +37,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("compiler.fusion.scan_windows", "compiler.fusion.scatter_windows"),
         "compiler.fusion.partial_updates",
     ),
-    ("compiler.schedule", "compiler.memory_traffic"),
+    (
+        "compiler.schedule",
+        "compiler.memory_traffic",
+        "compiler.kernel_templates",
+        "compiler.symbolic_numbers",
+    ),
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),

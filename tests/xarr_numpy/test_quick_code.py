@@ -16,7 +16,6 @@ from xarr import lax
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
-from xarr_numpy.compiled import kernel
 from xarr_numpy.compiled.codegen import llvm_jit, templates
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.plans import native_step
@@ -34,7 +33,6 @@ def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     caches: list[Any] = [engine.kernel, templates._uses, native_step._compile]
     for cache in caches:
         cache.cache_clear()
-    kernel._modules.clear()
 
 
 def eliminate(a: Any) -> Any:

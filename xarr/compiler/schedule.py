@@ -10,6 +10,7 @@ from typing import Final
 
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion.scan_windows import computes
+from xarr.compiler.kernel_templates import Draft, shared_kernel
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
 from xarr.compiler.memory_traffic import traffic
@@ -75,12 +76,15 @@ class Schedule:
     * `target` - the numbers of its machine,
     * `builders` - a builder for each kind of group that it runs,
     * `limits` - for kinds of which the builder is not to compute every node that loops could, since some are beyond
-      it, or something else is faster: whether it is to compute one.
+      it, or something else is faster: whether it is to compute one,
+    * `draft` - what the backend makes of a loop program, and the numbers of elements in it: with it, groups that differ
+      in such numbers alone share one loop program (`xarr.compiler.kernel_templates`).
     """
 
     target: Target
     builders: Mapping[Kind, Builder]
     limits: Mapping[Kind, Limit] = field(default_factory=dict)
+    draft: Draft | None = None
 
     def builds(self, kind: Kind) -> bool:
         """Whether the backend runs groups of this kind."""
@@ -107,7 +111,11 @@ class Schedule:
 @lru_cache(_KEPT)
 def _build(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
     target = schedule.target
-    return check_local_bytes(schedule.builders[kind_of(fusion)](fusion, target), target.local_bytes)
+
+    def build(group: ops.Fusion) -> Kernel:
+        return check_local_bytes(schedule.builders[kind_of(group)](group, target), target.local_bytes)
+
+    return build(fusion) if schedule.draft is None else shared_kernel(fusion, build, schedule.draft)
 
 
 @lru_cache(_KEPT)

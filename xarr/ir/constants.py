@@ -26,4 +26,5 @@ def integer_of(node: Node) -> int | None:
     op = node.op
     if not isinstance(op, Constant) or op.type.size != 1 or op.type.dtype.kind not in "iu":
         return None
-    return int(op.array.reshape(()))
+    number: Any = op.raw  # or the number itself, in templates of loop programs
+    return int(op.array.reshape(())) if isinstance(number, bytes) else number

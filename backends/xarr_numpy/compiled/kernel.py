@@ -8,19 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from xarr.backend import DirectCall
 from xarr.base.host.memory import pool
-from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
+from xarr.compiler.loop_ir.loops import Kernel
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled.codegen import emitter, llvm_jit
-from xarr_numpy.compiled.codegen.templates import uses_of
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
-from xarr_numpy.compiled.threads import costs
-from xarr_numpy.compiled.threads.phases import shared_phase
+from xarr_numpy.compiled.drafts import Draft, draft_of
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
@@ -30,42 +27,18 @@ Array = np.ndarray[Any, Any]
 _KEPT: Final = 1024
 
 
-class _Draft:
-    """The text of a kernel before it is known whether it shares its machine code."""
-
-    def __init__(self, program: Kernel) -> None:
-        self.functions, self.names = emitter.functions_of(program, lambda phase: not costs.is_shared(phase))
-        self.nanoseconds = sum(map(costs.work, program.phases))
-        #: Whether reading numbers from an array may take longer than making code with constants.
-        self.is_long = self.nanoseconds > PROCESSOR.max_shared_code_nanoseconds
-        #: Kernels that are alike.
-        self.uses = uses_of(self.functions.template())
-
-
 #: Of kernels that are about to be made.
-_drafts: Final[dict[Kernel, _Draft]] = {}
+_drafts: Final[dict[Kernel, Draft]] = {}
 
 
 def expect_kernels(programs: Iterable[Kernel]) -> None:
     """Prepare kernels that are made next, so that those that are alike share machine code from the first on."""
-    drafts = {program: _Draft(program) for program in programs}
+    drafts = {program: draft_of(program) for program in programs}
     _drafts.clear()
     _drafts.update(drafts)  # Other threads take theirs from it meanwhile.
     for uses, count in Counter([draft.uses for draft in drafts.values() if not draft.is_long]).items():
         if count >= PROCESSOR.min_alike_kernels:
             uses.count = max(uses.count, count)
-
-
-#: The machine code of kernels that are there, by the text of its module, and how it was made.
-_modules: Final[WeakValueDictionary[tuple[str, bool], llvm_jit.Code]] = WeakValueDictionary()
-
-
-def _compile(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
-    """The machine code of a module, which kernels with other numbers of rows may have."""
-    code = _modules.get((text, is_quick))
-    if code is None:
-        code = _modules[text, is_quick] = llvm_jit.compile_module(text, names, is_quick=is_quick)
-    return code
 
 
 @lru_cache(_KEPT)
@@ -109,15 +82,18 @@ class CompiledKernel:
         may_be_shared: bool = False,
     ) -> None:
         self.program = program
-        draft = _drafts.pop(program, None) or _Draft(program)
+        draft = _drafts.pop(program, None) or draft_of(program)
         self._names = tuple(draft.names)
         self.is_quick = may_be_quick
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
-        self.text, self._code = self._compile(draft, may_be_shared)
+        self._uses, self._functions, self._is_long = draft.uses, draft.functions, draft.is_long
+        self._constants = tuple([number for each in draft.functions.templates for number in each.numbers])
+        self.lines = draft.uses.lines
+        self._share(draft, may_be_shared)
         self._shapes = [(type.shape, type.dtype) for type in results]
-        self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
-        self._count = len(self.program.inputs)
+        self._scratch, self._count = draft.scratch, draft.operands
+        self._drafts, self._copies = draft.phases, draft.copies
         self.call: Callable[..., Any] = self._call
         #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
@@ -127,12 +103,12 @@ class CompiledKernel:
         """Let calls run the machine code that there is."""
         self._prepare_phases()
         if self._is_small() and struct_offsets.works():
-            (phase,) = self.program.phases
+            (phase,) = self._drafts
             count = self._count + len(self._shapes)
             address = self._code.addresses[self._names[0]]
             entry, sealing = builtin.phase_entries(
                 address,
-                costs.extent_of(phase),
+                phase.extent,
                 count,
                 len(self._shapes),
                 self._code,
@@ -146,61 +122,61 @@ class CompiledKernel:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
 
-    def _compile(self, draft: _Draft, may_be_shared: bool) -> tuple[str, llvm_jit.Code]:
-        """The text of its module, and its machine code."""
-        draft.uses.count += 1
-        text = draft.functions.module()
-        self.lines = text.count("\n")
+    def _share(self, draft: Draft, may_be_shared: bool) -> None:
+        """Decide whether its machine code is that of kernels that are alike, and whether it is made quickly."""
+        self._uses.count += 1
         is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
-        self.is_quick = is_quick
-        #: The text of the machine code that is made instead of what is quick.
-        self._final_text = text
-        if draft.uses.count < PROCESSOR.min_alike_kernels or (text, is_quick) in _modules:
-            return text, _compile(text, self._names, is_quick)
-        if may_be_shared or not draft.is_long:
-            text, numbers = draft.functions.shared_module()
-            self._numbers = np.array(numbers, np.int64)
-            if draft.is_long:
-                self.is_quick = True
-            else:
-                self._final_text = text
-        code = _compile(text, self._names, is_quick)
-        if not is_quick:  # of which the optimised code takes over
-            draft.uses.held = code
-        return text, code
+        #: Whether the machine code reads numbers from an array, and how it is made; what is long is made anew.
+        self._is_shared = (
+            self._uses.count >= PROCESSOR.min_alike_kernels
+            and (may_be_shared or not draft.is_long)
+            and (self._constants, is_quick) not in self._uses.codes
+        )
+        self.is_quick = is_quick or (self._is_shared and draft.is_long)
+        if self._is_shared:
+            self._numbers = np.array(self._constants, np.int64)
+            self._uses.text = self._uses.text or self._functions.shared_module()[0]
+        self._code = self._compile(is_quick)
+        if self._is_shared and not is_quick:  # of which the optimised code takes over
+            self._uses.held = self._code
+
+    def _compile(self, is_quick: bool) -> llvm_jit.Code:
+        """The machine code of its module, which kernels with other numbers of rows may have."""
+        key = None if self._is_shared else self._constants, is_quick
+        code = self._uses.codes.get(key)
+        if code is None:
+            code = llvm_jit.compile_module(self.text, self._names, is_quick=is_quick)
+            self._uses.codes[key] = code
+        return code
+
+    @property
+    def text(self) -> str:
+        """The text of its module."""
+        return self._uses.text if self._is_shared else self._functions.module()
 
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
-            self.text = self._final_text
-            self._code = _compile(self.text, self._names, is_quick=False)
+            self._is_shared = self._is_shared and not self._is_long
+            self._code = self._compile(is_quick=False)
             self._prepare()
             self.is_quick = False
 
     def _prepare_phases(self) -> None:
-        phases = self.program.phases
-        addresses = [self._code.addresses[name] for name in self._names[: len(phases)]]
+        drafts = self._drafts
+        addresses = [self._code.addresses[name] for name in self._names[: len(drafts)]]
         #: With the code that they are in, which lives as long as a call of them, other code meanwhile or not.
-        self._phases = self._code, [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
-        #: For each phase the result and the operand of which it does nothing but make a copy.
-        self._copies = [self._copy_of(phase) for phase in self.program.phases]
+        self._phases = (
+            self._code,
+            [draft.at(address) for draft, address in zip(drafts, addresses, strict=True)],
+        )
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch) + 1)
         self._numbers_address = self._numbers.ctypes.data
 
-    def _copy_of(self, phase: Loop) -> tuple[int, int] | None:
-        buffers = copied_buffers(phase)
-        if buffers is None or buffers[0].role != "out" or buffers[1].role != "in":
-            return None
-        return self.program.outputs.index(buffers[0]), self.program.inputs.index(buffers[1])
-
     def _is_small(self) -> bool:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
-        phases = self.program.phases
-        return (
-            len(phases) == 1
-            and not self._scratch
-            and costs.work(phases[0]) < PROCESSOR.min_unlocked_nanoseconds
-        )
+        is_one = len(self._drafts) == 1 and not self._scratch
+        return is_one and self._drafts[0].work < PROCESSOR.min_unlocked_nanoseconds
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""

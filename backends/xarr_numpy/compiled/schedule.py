@@ -6,6 +6,7 @@ from typing import Final
 
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.cpu.builders import BUILDERS, LIMITS
+from xarr_numpy.compiled.drafts import prepare
 from xarr_numpy.processor import PROCESSOR
 
-SCHEDULE: Final = Schedule(PROCESSOR, BUILDERS, LIMITS)
+SCHEDULE: Final = Schedule(PROCESSOR, BUILDERS, LIMITS, prepare)

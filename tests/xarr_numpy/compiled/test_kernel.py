@@ -13,7 +13,6 @@ import xarr
 pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
-from xarr_numpy.compiled import kernel
 from xarr_numpy.compiled.codegen import llvm_jit, templates
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.plans import native_step
@@ -26,7 +25,6 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     caches: Iterable[Any] = (engine.kernel, templates._uses, native_step._compile)
     for cache in caches:
         cache.cache_clear()
-    kernel._modules.clear()
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 

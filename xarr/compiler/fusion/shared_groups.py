@@ -45,10 +45,12 @@ def share_groups(graph: Graph, min_groups: int) -> Graph:
     distinct = dict.fromkeys(node.op for node in groups)
     if len(distinct) < min_groups:
         return graph
-    classes: dict[Any, list[_Outline]] = {}
+    by_domain: dict[Any, list[ops.Fusion]] = {}
     for op in distinct:
         assert isinstance(op, ops.Fusion)
-        outline = _Outline.of(op)
+        by_domain.setdefault((op.domain, op.reduced), []).append(op)
+    classes: dict[Any, list[_Outline]] = {}
+    for outline in [_Outline.of(op) for each in by_domain.values() if len(each) >= min_groups for op in each]:
         classes.setdefault(outline.key, []).append(outline)
     shared: dict[Op, tuple[_Outline, ops.Fusion, tuple[int, ...]]] = {}
     for alike in classes.values():

@@ -470,15 +470,18 @@ def _check_starts(
     op: Op, labels: tuple[str, str], operand: TensorType, starts: tuple[TensorType, ...]
 ) -> None:
     """One integer scalar for each dimension, all of one type."""
-    shown = ", ".join(start.short() for start in starts)
+
+    def describe() -> str:
+        return ", ".join(start.short() for start in starts)
+
     if len(starts) != operand.rank:
         op.fail(labels[0], f"wanted {operand.rank} start indices for {operand.short()}, got {len(starts)}")
-    if any(start.dtype not in INTEGER for start in starts):
-        op.fail_dtype("I2", f"wanted integer start indices, got {shown}")
-    if any(start.shape or start is not starts[0] for start in starts):
+    if any([start.dtype not in INTEGER for start in starts]):
+        op.fail_dtype("I2", f"wanted integer start indices, got {describe()}")
+    if any([start.shape or start is not starts[0] for start in starts]):
         op.fail(
             labels[1],
-            f"wanted scalar start indices of one type, got {shown}; convert_element_type the others",
+            f"wanted scalar start indices of one type, got {describe()}; convert_element_type the others",
         )
 
 
@@ -534,14 +537,17 @@ class DynamicUpdateSlice(Op):
 
     def infer(self, *operands: Type) -> Type:
         operand, update, *starts = self.tensors(operands)
-        shown = f"operand {operand.short()} and update {update.short()}"
+
+        def describe() -> str:
+            return f"operand {operand.short()} and update {update.short()}"
+
         if operand.dtype != update.dtype:
-            self.fail_dtype("C2", f"wanted one element type, got {shown}; convert_element_type one")
+            self.fail_dtype("C2", f"wanted one element type, got {describe()}; convert_element_type one")
         if operand.rank != update.rank:
-            self.fail("C3", f"wanted one rank, got {shown}; expand_dims the update")
+            self.fail("C3", f"wanted one rank, got {describe()}; expand_dims the update")
         _check_starts(self, ("C4", "C5"), operand, tuple(starts))
-        if any(size > whole for size, whole in zip(update.shape, operand.shape, strict=True)):
-            self.fail("C6", f"wanted an update that fits, got {shown}")
+        if any([size > whole for size, whole in zip(update.shape, operand.shape, strict=True)]):
+            self.fail("C6", f"wanted an update that fits, got {describe()}")
         return operand
 
     def assembly(self, node: Node, printer: Printer) -> str:

@@ -8,8 +8,8 @@ registers whose last one is masked, so that no element is computed by other code
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from xarr.compiler.loop_ir.loops import Buffer, Carry, Kernel, Loop, LoopError, Memory, Runs, Store
@@ -62,6 +62,13 @@ class Functions:
     def template(self) -> str:
         """The text of the module with placeholders in place of numbers: equal for kernels that are alike."""
         return self._module([template.text for template in self.templates])
+
+    def with_numbers(self, numbers: Iterator[int]) -> Functions:
+        """The functions of phases that are alike, with the next of these numbers."""
+        templates = [
+            replace(each, numbers=tuple([next(numbers) for _ in each.numbers])) for each in self.templates
+        ]
+        return replace(self, templates=templates)
 
     def shared_module(self, before: int = 0) -> tuple[str, list[int]]:
         """The text of a module that reads numbers from an array, for all that have this `template`, and the numbers.

@@ -17,7 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+from weakref import WeakValueDictionary
 
 _PLACEHOLDER: Final = re.compile(r"%([nsldfgh])(\d+)\b")
 #: The kinds of one number -> those of that number in all lanes, and the types of these.
@@ -31,21 +32,29 @@ _KEPT: Final = 1024
 
 
 class Uses:
-    """The number of kernels or programs of a template, also those that are made next, and the code that they share."""
+    """The number of kernels or programs of a template, also those that are made next, and the code that they share.
 
-    def __init__(self) -> None:
+    * `lines` - those of the text of one,
+    * `text` - that of kernels which share their code, once there is one,
+    * `codes` - the code of kernels that are there, by their numbers, None if it is shared, and by how it was made.
+    """
+
+    def __init__(self, lines: int) -> None:
         self.count = 0
+        self.lines = lines
+        self.text = ""
+        self.codes: WeakValueDictionary[tuple[tuple[int, ...] | None, bool], Any] = WeakValueDictionary()
         self.held: object = None
 
 
 def uses_of(template: str) -> Uses:
     """The kernels or programs that have this template."""
-    return _uses(hash(template))
+    return _uses(hash(template), template.count("\n"))
 
 
 @lru_cache(_KEPT)
-def _uses(template: int) -> Uses:
-    return Uses()
+def _uses(template: int, lines: int) -> Uses:
+    return Uses(lines)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,14 @@ class Phase:
         self.work = extent * cost
         self.function = _PHASE(address)
 
+    def at(self, address: int) -> Phase:
+        """The phase whose code is there."""
+        return Phase(address, self.extent, self.cost, self.whole, self.threads)
+
+    def with_work(self, extent: int, cost: float) -> Phase:
+        """A phase of other iterations."""
+        return Phase(self.address, extent, cost, self.whole, self.threads)
+
     def run(self, buffers: int, held: object = None) -> None:
         """Run all iterations.  held: what owns the memory and the code."""
         if self.work < PROCESSOR.min_shared_nanoseconds or self.extent < 2:

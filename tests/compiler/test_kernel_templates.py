@@ -1,0 +1,179 @@
+"""Loop programs of groups that differ in sizes and offsets alone, and what is made of them without building them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr import lax
+
+pytest.importorskip("llvmlite")
+
+from xarr.compiler import kernel_templates
+from xarr.compiler.kernel_templates import TemplateKernel
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.schedule import kind_of
+from xarr.compiler.symbolic_numbers import NumberTrace
+from xarr.ir import ops
+from xarr_numpy.compiled.drafts import Draft, draft_of
+from xarr_numpy.compiled.schedule import SCHEDULE
+
+pytestmark = pytest.mark.usefixtures("fused")
+
+
+@pytest.fixture(autouse=True)
+def _no_templates() -> None:
+    for cache in (kernel_templates._kind, kernel_templates._count):
+        cache.cache_clear()
+
+
+def update(n: int) -> tuple[Any, ...]:
+    k = n - 70
+    return (lambda a: a.at[k:, k:].set(a[k:, k:] - a[k:, k - 1, None] * a[None, k - 1, k:])), "f64[80,80]"
+
+
+def column(n: int) -> tuple[Any, ...]:
+    k = n - 70
+    return (lambda a: a[k:, k - 1] / a[k - 1, k - 1] + a[k - 1, k - 1]), "f64[90,90]"
+
+
+def rows(n: int) -> tuple[Any, ...]:
+    return (lambda x: xarr.sum(x * x, axis=1) + 1.0), f"f32[{n},{3 * n}]"
+
+
+def columns(n: int) -> tuple[Any, ...]:
+    return (lambda x: x - xarr.max(x, axis=0)), f"f64[{n},{n + 30}]"
+
+
+def transpose(n: int) -> tuple[Any, ...]:
+    return (lambda x, y: x.T * 2.0 + y), f"f64[{n},{n + 1}]", f"f64[{n + 1},{n}]"
+
+
+def borders(n: int) -> tuple[Any, ...]:
+    return (lambda x: xarr.pad(x, ((1, 2), (0, 3))) + 1.0), f"f64[{n},{n}]"
+
+
+def concatenation(n: int) -> tuple[Any, ...]:
+    return (lambda x, y: xarr.concatenate((x[::-1], y)) * 3.0), f"s32[{n}]", f"s32[{2 * n}]"
+
+
+def positions(n: int) -> tuple[Any, ...]:
+    return (lambda x: xarr.where(xarr.arange(n) < 20, x, -x)), f"f64[{n}]"
+
+
+def gather(n: int) -> tuple[Any, ...]:
+    return (lambda x, i: x[xarr.clip(i, 0, n - 1)] * 2.0), f"f64[{n}]", f"s64[{n + 7}]"
+
+
+def totals(n: int) -> tuple[Any, ...]:
+    return (lambda x: xarr.cumsum(x * 2.0, axis=1)), f"f64[{n},{n + 40}]"
+
+
+def windows(n: int) -> tuple[Any, ...]:
+    return (
+        (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3), (1, 2), "VALID") + 1.0),
+        f"f64[{n},{n + 9}]",
+    )
+
+
+def distances(n: int) -> tuple[Any, ...]:
+    return (
+        (lambda x, y: xarr.min(xarr.sum((x[:, None] - y[None]) ** 2, axis=2), axis=1)),
+        f"f64[{n},5]",
+        f"f64[{n + 11},5]",
+    )
+
+
+def complex_rows(n: int) -> tuple[Any, ...]:
+    return (lambda z: z[:, 1:] * z[:, :-1]), f"c128[{n},{n}]"
+
+
+CASES = (
+    *(
+        update,
+        column,
+        rows,
+        columns,
+        transpose,
+        borders,
+        concatenation,
+        positions,
+        gather,
+        totals,
+        windows,
+        distances,
+    ),
+    complex_rows,
+)
+#: Whose loops have constants that are computed of sizes: no two are alike.
+APART = (borders, concatenation, gather, totals, windows)
+
+
+def groups_of(case: Callable[[int], tuple[Any, ...]], n: int) -> list[ops.Fusion]:
+    function, *types = case(n)
+    graph: Any = xarr.jit(function).lower(*types).stage("fused")
+    return [node.op for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+
+
+def build(fusion: ops.Fusion) -> Kernel:
+    """The loop program as a builder makes it."""
+    return SCHEDULE.builders[kind_of(fusion)](fusion, SCHEDULE.target)
+
+
+def differences(got: Draft, wanted: Draft) -> list[str]:
+    """The fields of a draft that are others than wanted."""
+
+    def work(draft: Draft) -> list[Any]:
+        return [(each.extent, each.cost, each.whole, each.threads) for each in draft.phases]
+
+    pairs = {
+        "text": (got.functions.module(), wanted.functions.module()),
+        "template": (got.functions.template(), wanted.functions.template()),
+        "phases": (work(got), work(wanted)),
+        **{
+            name: (getattr(got, name), getattr(wanted, name))
+            for name in ("names", "copies", "operands", "scratch")
+        },
+    }
+    return [name for name, (one, other) in pairs.items() if one != other]
+
+
+def compare(case: Callable[[int], tuple[Any, ...]]) -> tuple[int, list[str]]:
+    """The number of groups of a template, of sixty that are alike, and what is otherwise than by a builder."""
+    count, problems = 0, []
+    for n in range(71, 131):
+        for fusion in groups_of(case, n):
+            program = SCHEDULE.build(fusion)
+            if isinstance(program, TemplateKernel):
+                count += 1
+                direct = build(fusion)
+                problems += [f"{n}: {each}" for each in differences(draft_of(program), Draft(direct))]
+                problems += [] if str(program) == str(direct) else [f"{n}: program"]
+    return count, problems
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_what_templates_say_is_what_builders_say(case: Any) -> None:
+    count, problems = compare(case)
+    assert problems == []
+    assert (count > 20) == (case not in APART), count
+
+
+def test_forgotten_questions_are_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NumberTrace, "ask", lambda self, question, answer: bool(answer))
+    assert compare(update)[1]
+
+
+def test_programs_are_built_when_somebody_looks() -> None:
+    built = []
+    kernel = TemplateKernel(
+        lambda: built.append(1) or build(groups_of(rows, 80)[0]), ((), ()), has_scratch=True
+    )
+    assert not built
+    assert [len(kernel.phases), len(kernel.inputs), len(built)] == [1, 1, 1]
+    with pytest.raises(AttributeError):
+        kernel.nothing  # noqa: B018
