@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -27,10 +27,6 @@ _COUNTED: Final = sys.version_info < (3, 12)
 MAX_STACK_BYTES: Final = 2**14
 #: Arrays whose addresses lie on the stack.
 MAX_ARRAYS: Final = 2**11
-
-
-#: Arrays up to which an entry has lines for each, and no loop.
-_MOST_UNROLLED: Final = 8
 #: The functions of `phase_entries`.
 _ENTRIES: Final = ("entry", "entry.sealing")
 
@@ -69,23 +65,22 @@ def phase_entries(
     Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major order or
     is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second function makes the last
     `results` arrays read-only when they are filled.  The slot behind those of the arrays holds where `numbers` lie, of
-    which machine code that kernels share reads its own.  All phases of as many arrays share the machine code of these,
-    and so do all of many arrays.
+    which machine code that kernels share reads its own.  All phases share the machine code of these functions.
     """
-    entries = _entries(count, results) if count <= _MOST_UNROLLED else _entries()
+    entries = _entries()
     work = np.array([address, extent, count, results, *numbers], np.int64)
     return [function(entries.addresses[name], work, code, entries) for name in _ENTRIES]
 
 
-@lru_cache(_MOST_UNROLLED**2)
-def _entries(count: int | None = None, results: int = 0) -> llvm_jit.Code:
-    return llvm_jit.compile_module(DECLARATIONS + entry_text(count, results), _ENTRIES)
+@cache
+def _entries() -> llvm_jit.Code:
+    return llvm_jit.compile_module(DECLARATIONS + entry_text(), _ENTRIES)
 
 
-def entry_text(count: int | None, results: int) -> str:
-    """The functions of `phase_entries` in LLVM IR, for any numbers of arrays and results if `count` is None.
+def entry_text() -> str:
+    """The functions of `phase_entries` in LLVM IR.
 
-    Phase, extent, these two and numbers are the elements of their first owner, an array.
+    Phase, extent, the numbers of arrays and results, and `numbers` are the elements of their first owner, an array.
     """
     name, sealing = _ENTRIES
     run, no = f"{name}.run", return_lines("_Py_FalseStruct")
@@ -98,48 +93,32 @@ def entry_text(count: int | None, results: int) -> str:
     yes = [*return_lines("_Py_TrueStruct"), "no:", *no, "}"]
     return "\n".join(
         [
-            _run_text(run, count),
+            _run_text(run),
             f"define ptr @{name}{head[0]}",
             *head[1:],
             *yes,
             f"define ptr @{sealing}{head[0]}",
             *head[1:],
-            *(_sealing_any() if count is None else _sealing(range(count - results, count))),
+            *_owner_data("own", 0),
+            *_element("results", "own", 3),
+            "  %first.result = sub i64 %count, %results",
+            *_sealing("%first.result", "%count"),
             *yes,
         ]
     )
 
 
-def _sealing(numbers: range) -> list[str]:
+def _sealing(start: str, stop: str) -> list[str]:
     """Lines that make the arrays of these numbers among the arguments read-only."""
-    if len(numbers) > _MOST_UNROLLED:
-        return _seal_in_loop(str(numbers.start), str(numbers.stop))
-    return [line for k in numbers for line in _seal_one(str(k), f"sealed{k}")]
-
-
-def _sealing_any() -> list[str]:
-    """Lines that make the last of `%count` arrays read-only, as many as the first owner of the entry says."""
-    return [
-        *_owner_data("own", 0),
-        *_element("results", "own", 3),
-        "  %first.result = sub i64 %count, %results",
-        *_seal_in_loop("%first.result", "%count"),
+    body = [
+        "  %sealed.slot = getelementptr ptr, ptr %arguments, i64 %sealed.k",
+        "  %sealed.array = load ptr, ptr %sealed.slot, align 8",
+        f"  %sealed.flagged = getelementptr i8, ptr %sealed.array, i64 {FLAGS}",
+        "  %sealed.flags = load i32, ptr %sealed.flagged, align 4",
+        f"  %sealed.fixed = and i32 %sealed.flags, {~WRITEABLE}",
+        "  store i32 %sealed.fixed, ptr %sealed.flagged, align 4",
     ]
-
-
-def _seal_in_loop(start: str, stop: str) -> list[str]:
-    return _loop_over("sealed.k", start, stop, _seal_one("%sealed.k", "sealed"))
-
-
-def _seal_one(k: str, name: str) -> list[str]:
-    return [
-        f"  %{name}.slot = getelementptr ptr, ptr %arguments, i64 {k}",
-        f"  %{name}.array = load ptr, ptr %{name}.slot, align 8",
-        f"  %{name}.flagged = getelementptr i8, ptr %{name}.array, i64 {FLAGS}",
-        f"  %{name}.flags = load i32, ptr %{name}.flagged, align 4",
-        f"  %{name}.fixed = and i32 %{name}.flags, {~WRITEABLE}",
-        f"  store i32 %{name}.fixed, ptr %{name}.flagged, align 4",
-    ]
+    return _loop_over("sealed.k", start, stop, body)
 
 
 def _loop_over(k: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
@@ -149,12 +128,14 @@ def _loop_over(k: str, start: str, stop: str, body: Sequence[str], failed: str =
     return write_loops("\n".join(lines)).splitlines()
 
 
-def _run_text(name: str, count: int | None) -> str:
+def _run_text(name: str) -> str:
     lines = [
         f"define internal i1 @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         *_owner_data("work", 0),
-        *(_collecting_any() if count is None else _collecting(count, count + 1)),
+        *_element("wanted", "work", 2),
+        "  %size = add i64 %count, 1",
+        *_collecting("%wanted", "alloca ptr, i64 %size"),
         "  %numbers = getelementptr i64, ptr %work.data, i64 4",
         "  %numbers.target = getelementptr ptr, ptr %buffers, i64 %count",
         "  store ptr %numbers, ptr %numbers.target, align 8",
@@ -169,61 +150,6 @@ def _run_text(name: str, count: int | None) -> str:
     return "\n".join(lines)
 
 
-def _collecting(count: int, size: int) -> list[str]:
-    """Lines that put the addresses of the data of `count` arrays into `%buffers`, of `size` addresses.
-
-    They end where the label `run` begins, or go to `no`.
-    """
-    lines = [
-        f"  %buffers = alloca [{max(1, size)} x ptr], align 8",
-        f"  %fits = icmp eq i64 %count, {count}",
-        "  br i1 %fits, label %sort, label %no",
-        "sort:",
-    ]
-    if count > _MOST_UNROLLED:
-        return [*lines, *_collect_in_loops(str(count))]
-    alike = "true"
-    for k in reversed(range(count)):
-        lines += [
-            f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
-            f"  %array{k} = load ptr, ptr %slot{k}, align 8",
-            f"  %classed{k} = getelementptr i8, ptr %array{k}, i64 {CLASS}",
-            f"  %class{k} = load ptr, ptr %classed{k}, align 8",
-            f"  %same{k} = icmp eq ptr %class{k}, %class{count - 1}",
-            f"  %alike{k} = and i1 {alike}, %same{k}",
-        ]
-        alike = f"%alike{k}"
-    lines += [f"  br i1 {alike}, label %look, label %no", "look:"]
-    usable = "true"
-    for k in range(count):
-        lines += [
-            f"  %where{k} = getelementptr i8, ptr %array{k}, i64 {DATA}",
-            f"  %data{k} = load ptr, ptr %where{k}, align 8",
-            f"  %target{k} = getelementptr ptr, ptr %buffers, i64 {k}",
-            f"  store ptr %data{k}, ptr %target{k}, align 8",
-            f"  %flagged{k} = getelementptr i8, ptr %array{k}, i64 {FLAGS}",
-            f"  %flags{k} = load i32, ptr %flagged{k}, align 4",
-            f"  %needed{k} = and i32 %flags{k}, {USABLE}",
-            f"  %fine{k} = icmp eq i32 %needed{k}, {USABLE}",
-            f"  %usable{k} = and i1 {usable}, %fine{k}",
-        ]
-        usable = f"%usable{k}"
-    return [*lines, f"  br i1 {usable}, label %run, label %no", "run:"]
-
-
-def _collecting_any() -> list[str]:
-    """As `_collecting`, for as many arrays as the first owner of the entry says, and one address more."""
-    return [
-        *_element("wanted", "work", 2),
-        "  %fits = icmp eq i64 %count, %wanted",
-        "  br i1 %fits, label %sort, label %no",
-        "sort:",
-        "  %size = add i64 %count, 1",
-        "  %buffers = alloca ptr, i64 %size, align 8",
-        *_collect_in_loops("%count"),
-    ]
-
-
 def _element(name: str, owner: str, number: int) -> list[str]:
     """Lines that read an integer among the elements of an owner, of `_owner_data`."""
     return [
@@ -232,8 +158,11 @@ def _element(name: str, owner: str, number: int) -> list[str]:
     ]
 
 
-def _collect_in_loops(count: str) -> list[str]:
-    """As `_collecting` behind the label `sort`: a loop over classes, then one over what only arrays have."""
+def _collecting(count: str, buffers: str) -> list[str]:
+    """Lines that put the addresses of the data of `count` arrays into `%buffers`, which an instruction makes.
+
+    They go over classes, then over what only arrays have, and end where the label `run` begins, or go to `no`.
+    """
     classes = [
         "  %sorted.slot = getelementptr ptr, ptr %arguments, i64 %sorted.k",
         "  %sorted.array = load ptr, ptr %sorted.slot, align 8",
@@ -254,6 +183,10 @@ def _collect_in_loops(count: str) -> list[str]:
         f"  %looked.unfit = icmp ne i32 %looked.needed, {USABLE}",
     ]
     return [
+        f"  %fits = icmp eq i64 %count, {count}",
+        "  br i1 %fits, label %sort, label %no",
+        "sort:",
+        f"  %buffers = {buffers}, align 8",
         f"  %last.k = sub i64 {count}, 1",
         "  %last.slot = getelementptr ptr, ptr %arguments, i64 %last.k",
         "  %last.array = load ptr, ptr %last.slot, align 8",
@@ -280,7 +213,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
         f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         *([f"  %arena = alloca [{arena} x i8], align 64"] if on_stack else []),
-        *_collecting(count, count + 2),
+        *_collecting(str(count), f"alloca [{count + 2} x ptr]"),
         *_owner_data("statics", 0),
         f"  %statics.target = getelementptr ptr, ptr %buffers, i64 {count + 1}",
         "  store ptr %statics.data, ptr %statics.target, align 8",
@@ -292,7 +225,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
         *([] if on_stack else ["  call void @free(ptr %arena)"]),
         "  switch i64 %status, label %failed [ i64 0, label %yes  i64 -1, label %raised ]",
         "yes:",
-        *_sealing(range(operands, count)),
+        *_sealing(str(operands), str(count)),
         *return_lines("_Py_TrueStruct"),
         "failed:",
         *_owner("raiser", 1),

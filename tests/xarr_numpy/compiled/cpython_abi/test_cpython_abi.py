@@ -135,7 +135,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
 
 
 @reads_objects
-@pytest.mark.parametrize("count", [builtin._MOST_UNROLLED, builtin._MOST_UNROLLED + 1, 40])
+@pytest.mark.parametrize("count", [3, 9, 40])
 def test_entries_of_many_arrays_look_at_each(count: int) -> None:
     """The phase writes how many arrays there are into the last one, whose address is the last of its table."""
     text = (
