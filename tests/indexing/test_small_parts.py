@@ -158,3 +158,26 @@ def test_a_single_value_that_is_written_to_is_computed_with_as_it_is_then() -> N
             assert (x + x) == 4 and int(x.real) == 2
             x[index] = 3
             assert (x + x) == 6
+
+
+#: Parts that NumPy makes views of, without a copy where they are small.
+VIEWS: dict[str, Any] = {
+    "every second": lambda x: x[::2],
+    "reversed": lambda x: x[::-1],
+    "flip": xarr.flip,
+    "transpose": xarr.transpose,
+    "real": xarr.real,
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_copy_of_a_part_is_written_to_alone(name: str, dtype: str) -> None:
+    x, part = xarr.asarray(np.array([2, 0, 0, 3, 0, 4]).astype(dtype)), VIEWS[name]
+    for operand in (x, x + x.dtype.type(0)):
+        before = np.array(operand)
+        for copy in (xarr.copy, lambda each: each.copy(), lambda each: xarr.asarray(each).astype(each.dtype)):
+            for index in (0, ..., [0, -1], xarr.asarray([True] + [False] * (part(operand).size - 1))):
+                own = copy(part(operand))
+                own[index] = 1
+                assert_same(operand, before)

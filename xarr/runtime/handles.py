@@ -507,7 +507,7 @@ def _shares_base(view: np.ndarray[Any, Any]) -> bool:
     base = view.base
     while base is not None:
         is_array = type(base) is np.ndarray
-        if references(base) > _OWN_REFERENCES:
+        if references(base) > _REFERENCES_OF_VIEW:
             if is_array:
                 base.flags.writeable = False  # so that who gets the view cannot make it writeable
             return True
@@ -545,7 +545,15 @@ def _count_own() -> int:
     return references(value) if own is value else 0
 
 
+def _count_of_view() -> int:
+    """Count as `_shares_base` does for memory that a view alone refers to."""
+    view = np.zeros(1)[:]
+    base = view.base
+    return references(base)
+
+
 _OWN_REFERENCES: Final = _count_own()
+_REFERENCES_OF_VIEW: Final = _count_of_view()
 
 
 def show_leaf(array: Handle, value: Any, device: Device, location: Location | None) -> None:
