@@ -199,3 +199,18 @@ def test_random_conditions(seed: int) -> None:
         return lax.fori_loop(0, SIZE + 10, step, xarr.zeros((SIZE + 10, len(parts)), x.dtype))
 
     agree(function, whole(random.choice(("int64", "uint16", "float64"))))
+
+
+def test_conditions_may_be_more_than_calls_of_python_nest() -> None:
+    def function(x: Any) -> Any:
+        k = xarr.arange(SIZE)
+
+        def step(i: Any, out: Any) -> Any:
+            wanted = k < i
+            for number in range(400):
+                wanted = wanted & ((k >= i - SIZE + number % 7) | ~wanted)
+            return out.at[i].set(xarr.where(wanted, x, 0).sum() + out[0])
+
+        return lax.fori_loop(0, SIZE, step, xarr.zeros(SIZE, x.dtype))
+
+    agree(function, whole("int64"))

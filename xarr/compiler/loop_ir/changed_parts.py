@@ -110,14 +110,20 @@ def _conditions_of_change(store: Store, old: Buffer | None) -> list[Literal] | N
         offset = offset_of(value)
         return (dict(offset.terms), offset.constant) == where
 
-    return _changes(store.value, is_old)
+    # From the operands up, since many values may share one.
+    changes: dict[Value, list[Literal] | None] = {}
+    for value in in_order(store.value):
+        changes[value] = _changes(value, is_old, changes)
+    return changes[store.value]
 
 
-def _changes(value: Value, is_old: Callable[[Value], bool]) -> list[Literal] | None:
-    """Conditions that all hold where a value is not the old one."""
+def _changes(
+    value: Value, is_old: Callable[[Value], bool], changes: Mapping[Value, list[Literal] | None]
+) -> list[Literal] | None:
+    """Conditions that all hold where a value is not the old one, given those of its operands."""
     if value.op == "select":
         predicate, *values = value.operands
-        return _changes_by_choice(predicate, values, is_old)
+        return _changes_by_choice(predicate, values, is_old, changes)
     if value.op == "and" and value.dtype == BOOL:
         for old, other in (value.operands, value.operands[::-1]):
             if is_old(old):
@@ -133,17 +139,34 @@ def _changes(value: Value, is_old: Callable[[Value], bool]) -> list[Literal] | N
 
 
 def _changes_by_choice(
-    predicate: Value, values: Sequence[Value], is_old: Callable[[Value], bool]
+    predicate: Value,
+    values: Sequence[Value],
+    is_old: Callable[[Value], bool],
+    changes: Mapping[Value, list[Literal] | None],
 ) -> list[Literal] | None:
     for kept, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if is_old(kept):
-            return [*conjuncts(predicate, truth), *(_changes(other, is_old) or ())]
-    both = [_changes(each, is_old) for each in values]
-    return [each for each in both[0] or () if each in (both[1] or ())] or None
+            return _joined(conjuncts(predicate, truth), changes[other])
+    first, second = (changes[each] or () for each in values)
+    return [each for each in first if each in second] or None
 
 
-def _differs(value: Value, number: float) -> list[Literal] | None:
+def _joined(one: Iterable[Literal], other: Iterable[Literal] | None) -> list[Literal]:
+    return list(dict.fromkeys([*one, *(other or ())]))
+
+
+def _differs(root: Value, number: float) -> list[Literal] | None:
     """Conditions that all hold where a value is not this number, to the bit; None if nothing is known."""
+    differs: dict[Value, list[Literal] | None] = {}
+    for value in in_order(root):
+        if value.dtype == root.dtype:
+            differs[value] = _differs_by_operands(value, number, differs)
+    return differs[root]
+
+
+def _differs_by_operands(
+    value: Value, number: float, differs: Mapping[Value, list[Literal] | None]
+) -> list[Literal] | None:
     if value.dtype == BOOL:
         return list(conjuncts(value, True))
     is_zero = not number and copysign(1, number) > 0
@@ -151,13 +174,14 @@ def _differs(value: Value, number: float) -> list[Literal] | None:
         return list(conjuncts(value.operands[0], True))
     if value.op == "mul" and value.dtype.kind in "iu" and not number:
         # A product of integers is 0 where a factor is; of floats it may be -0.0 or NaN.
-        return [each for factor in value.operands for each in _differs(factor, number) or ()] or None
+        left, right = (differs[factor] for factor in value.operands)
+        return _joined(left or (), right) or None
     if value.op != "select":
         return None
     predicate, *values = value.operands
     for rest, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if rest is rest.values.constant(number, rest.dtype):
-            return [*conjuncts(predicate, truth), *(_differs(other, number) or ())]
+            return _joined(conjuncts(predicate, truth), differs[other])
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -70,6 +71,8 @@ class Conditions:
         self.values: Values = loop.index.values
         self.extent = extent
         self.varying = varying
+        # What was found out of values, which may be operands of many others.
+        self._splits: dict[tuple[Value, bool], tuple[Value, list[Literal]] | None] = {}
 
     # --- what an iteration accumulates -----------------------------------------------------------------------
 
@@ -108,6 +111,12 @@ class Conditions:
 
     def _split(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
         """The rest, which a value is unless all of some literals hold; a bool is to be `rests_on` then."""
+        key = value, rests_on
+        if key not in self._splits:
+            self._splits[key] = self._split_anew(value, rests_on)
+        return self._splits[key]
+
+    def _split_anew(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
         if value.op == "convert":
             inner = self._split(value.operands[0], rests_on)
             return inner and (_convert_rest(inner[0], value.dtype), inner[1])
@@ -189,21 +198,35 @@ class Conditions:
 
 def linear(value: Value, index: Value, extent: int) -> tuple[int, int] | None:
     """The factor of an index and what is added to it, if no iteration leaves the integers of the type."""
-    if value is index:
-        return 1, 0
+    known: dict[Value, tuple[int, int] | None] = {index: (1, 0)}
+    stack = [value]
+    while stack:
+        last = stack[-1]
+        operands = last.operands if last.op in _LINEAR else ()
+        missing = [] if last in known else [operand for operand in operands if operand not in known]
+        stack += missing
+        if not missing and stack.pop() not in known:
+            known[last] = _combine(last, [known[operand] for operand in operands], extent)
+    return known[value]
+
+
+def _combine(value: Value, parts: list[tuple[int, int] | None], extent: int) -> tuple[int, int] | None:
+    """What `linear` says of a value, given what it says of its operands."""
     if value.dtype.kind not in "iu":
         return None
     if value.op == "constant":
         return 0, int(constant_of(value))
-    if value.op not in ("convert", "neg", "add", "sub", "mul"):
-        return None
-    parts = [part for each in value.operands if (part := linear(each, index, extent)) is not None]
-    pair = _linear_of(value.op, parts) if len(parts) == len(value.operands) else None
+    numbers = [part for part in parts if part is not None]
+    pair = _linear_of(value.op, numbers) if numbers and len(numbers) == len(parts) else None
     if pair is None:
         return None
     factor, start = pair
     info = np.iinfo(value.dtype)
     return pair if all(info.min <= start + factor * at <= info.max for at in (0, extent - 1)) else None
+
+
+#: Operations of which `linear` looks at the operands.
+_LINEAR: Final = frozenset({"convert", "neg", "add", "sub", "mul"})
 
 
 def _linear_of(op: str, parts: list[tuple[int, int]]) -> tuple[int, int] | None:

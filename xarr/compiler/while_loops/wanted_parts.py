@@ -195,10 +195,23 @@ class Positions:
 
     def where(self, predicate: Node, truth: bool) -> Parts:
         """The positions where a predicate may have a truth."""
-        key = self.fixed.get(predicate, predicate), truth
-        if key not in self._parts:
-            self._parts[key] = self._where(*key)
-        return self._parts[key]
+        first = self.fixed.get(predicate, predicate), truth
+        stack = [first]
+        while stack:
+            key = stack[-1]
+            missing = [] if key in self._parts else [k for k in self._asked(*key) if k not in self._parts]
+            stack += missing
+            if not missing and stack.pop() not in self._parts:
+                self._parts[key] = self._where(*key)
+        return self._parts[first]
+
+    def _asked(self, predicate: Node, truth: bool) -> list[tuple[Node, bool]]:
+        """What `_where` asks of the operands of a predicate, of which there may be more than Python's calls nest."""
+        op = predicate.op
+        if isinstance(op, ops.And | ops.Or | ops.Not | ops.BroadcastInDim):
+            own = truth is not isinstance(op, ops.Not)
+            return [(self.fixed.get(each, each), own) for each in predicate.operands]
+        return []
 
     def _where(self, predicate: Node, truth: bool) -> Parts:
         op = predicate.op
