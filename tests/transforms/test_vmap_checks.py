@@ -13,6 +13,7 @@ import xarr
 from tests.support import fuzz
 from xarr import lax
 from xarr.errors import LinAlgError
+from xarr.transforms.batching.batch_graph import Batcher
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
 
@@ -76,6 +77,97 @@ def test_a_singular_matrix_of_another_slice_is_none() -> None:
     np.testing.assert_array_equal(xarr.jit(xarr.vmap(solve))(matrices, np.array([True, False])), [2, 0])
     with pytest.raises(LinAlgError):
         np.asarray(xarr.jit(xarr.vmap(solve))(matrices, np.array([True, True])))
+
+
+def test_no_slice_fails_where_there_is_none() -> None:
+    read = xarr.vmap(lambda y, x, i: y + x[i].sum(), in_axes=(0, None, None))
+    for f in (read, xarr.jit(read)):
+        assert np.asarray(f(np.zeros(0), X, xarr.arange(3) + 2)).shape == (0,)
+        with pytest.raises(IndexError, match="index 4 is out of bounds"):
+            np.asarray(f(np.zeros(1), X, xarr.arange(3) + 2))
+
+
+class Caller:
+    """A function of Python that notes what it is called with, and gives the next number."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def __call__(self, x: Any) -> Any:
+        def note(value: Any) -> Any:
+            self.seen.append(float(value))
+            return value + 1
+
+        return xarr.pure_callback(note, x, x)
+
+    def take(self) -> list[float]:
+        """What was noted since this was asked last."""
+        seen, self.seen = sorted(self.seen), []
+        return seen
+
+
+def test_python_is_called_back_for_active_slices_alone() -> None:
+    call = Caller()
+    choose = lambda flag, x: lax.cond(flag, lambda: call(x), lambda: x)  # noqa: E731
+    flags = np.array([True, False, True])
+    np.testing.assert_array_equal(xarr.vmap(choose)(flags, X[:3]), [2, 2, 4])
+    assert call.take() == [1, 3]
+
+    repeat = lambda n, x: lax.fori_loop(0, n, lambda _, x: call(x), x)  # noqa: E731
+    np.testing.assert_array_equal(xarr.jit(xarr.vmap(repeat))(np.array([2, 0, 1]), X[:3]), [3, 2, 4])
+    assert call.take() == [1, 2, 3]
+
+    shared = xarr.vmap(choose, in_axes=(0, None))
+    for own, wanted, called in (
+        (flags, [2, 1, 2], [1]),
+        (~flags & False, [1, 1, 1], []),
+        (flags[:0], [], []),
+    ):
+        np.testing.assert_array_equal(shared(own, X[0]), wanted)
+        assert call.take() == called
+
+
+def test_a_loop_that_all_slices_share_begins_where_one_is_active() -> None:
+    call = Caller()
+    count = lambda n: lax.while_loop(lambda k: k != 3, call, n)  # noqa: E731
+    choose = xarr.vmap(lambda flag, n: lax.cond(flag, lambda: count(n), lambda: n), in_axes=(0, None))
+    np.testing.assert_array_equal(choose(np.array([False, False]), 0), [0, 0])
+    assert call.take() == []
+    np.testing.assert_array_equal(choose(np.array([False, True]), 0), [0, 3])
+    assert call.take() == [0, 1, 2]
+
+
+def nest_loops(depth: int, x: Any) -> Any:
+    if not depth:
+        return x * 0.5
+    inner = lambda x: lax.cond(x > 0, lambda: nest_loops(depth - 1, x), lambda: x)  # noqa: E731
+    return lax.while_loop(lambda x: x > 1, lambda x: lax.fori_loop(0, 2, lambda _, x: inner(x), x), x)
+
+
+def nest_calls(depth: int, x: Any) -> Any:
+    if not depth:
+        return x * 0.5
+    inner = xarr.jit(lambda x: nest_calls(depth - 1, x))
+    return inner(inner(x)) + 1
+
+
+@pytest.mark.parametrize("nest", [nest_loops, nest_calls])
+def test_work_grows_with_depth_and_not_faster(nest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    visited: list[Any] = []
+    visit = Batcher._value
+    monkeypatch.setattr(
+        Batcher, "_value", lambda self, node, operands: visited.append(node) or visit(self, node, operands)
+    )
+
+    def count_visits(depth: int) -> int:
+        visited.clear()
+        slices = X if nest is nest_loops else np.tile(X, (2, 1))
+        results = xarr.vmap(lambda x: nest(depth, x))(slices)
+        np.testing.assert_array_equal(results, [nest(depth, x) for x in slices])
+        return len(visited)
+
+    two, four, eight = map(count_visits, (2, 4, 8))
+    assert eight - four <= 2 * (four - two)
 
 
 # --- random programs ------------------------------------------------------------------------------------------

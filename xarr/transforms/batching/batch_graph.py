@@ -7,11 +7,11 @@ that have ended or chosen otherwise, which are not active: for them no check fai
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from xarr import lax
 from xarr.arrays.array import Array
 from xarr.communication.process_groups import AxisRef
 from xarr.compiler.passes.checks import is_check
+from xarr.compiler.while_loops.filled_arrays import counts_up
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
+from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.ops.parts import count_parts
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.tracing import results_of
@@ -51,6 +53,7 @@ class BatchedValue(NamedTuple):
 
 
 Values = Sequence[BatchedValue]
+_Made = TypeVar("_Made")
 
 
 class ActiveSlices(NamedTuple):
@@ -65,8 +68,10 @@ class Batcher:
 
     def __init__(self, size: int, axis_name: Hashable, spmd: tuple[str, ...] = ()) -> None:
         self.size, self.axis_name, self.spmd = size, axis_name, spmd
-        #: Those for which the graph runs that is changed; None if all are.
-        self.active: ActiveSlices | None = None
+        #: Those for which the graph runs that is changed; None if all are, and there are some.
+        self.active = None if size else ActiveSlices(lax.full((0,), False)._node, False)
+        # With what it was made of, whose number no other object gets meanwhile.
+        self._made: dict[tuple[int, Hashable], tuple[object, Any]] = {}
 
     # --- graphs -------------------------------------------------------------------------------------
 
@@ -89,6 +94,20 @@ class Batcher:
 
         It takes masks behind its operands.
         """
+        key = (tuple(flags), tuple(wanted), bool(masks))
+        return self._make_once(graph, key, lambda: self._make_graph(graph, flags, wanted, masks))
+
+    def _make_once(self, owner: object, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What is made of a computation or an op, once: loops in loops ask for it again and again."""
+        known = self._made.get((id(owner), key))
+        if known is None:
+            known = self._made[id(owner), key] = owner, make()
+        made: _Made = known[1]
+        return made
+
+    def _make_graph(
+        self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool], masks: Sequence[Node]
+    ) -> tuple[Graph, list[bool]]:
         own: list[bool] = []
 
         def body(*handles: Handle) -> list[Handle]:
@@ -131,7 +150,7 @@ class Batcher:
     def _masks(self, op: Op) -> list[Node]:
         """The active slices, if the computations of an op ask for them."""
         if self.active is None or not any(
-            is_check(each) or isinstance(each.op, ops.While) for each in _nodes_in(op)
+            is_check(each) or isinstance(each.op, ops.While) or _calls_back(each.op) for each in _nodes_in(op)
         ):
             return []
         return [self.active.mask]
@@ -144,14 +163,25 @@ class Batcher:
             return operands
         mask, array = wrap(self.active.mask), wrap(_node(looked_at))
         dims = (0,) if looked_at.is_batched else ()
-        wide = lax.broadcast_in_dim(mask if dims else lax.reduce_or(mask, (0,)), array.shape, dims)
+        wide = lax.broadcast_in_dim(mask if dims else self._some(), array.shape, dims)
         excused = lax.select(wide, array, lax.full_like(array, number))
         return [*operands[:number], looked_at._replace(node=excused._node), *operands[number + 1 :]]
 
-    def _may_fail(self, op: Op) -> bool:
-        """Whether an op whose operands are the same for all slices fails though no slice may be active."""
-        some = self.active is None or self.active.has_some
-        return not some and any(is_check(each) for each in _nodes_in(op))
+    def _some(self) -> Array:
+        """Whether a slice is active."""
+        assert self.active is not None
+        return lax.reduce_or(wrap(self.active.mask), (0,))
+
+    @property
+    def may_idle(self) -> bool:
+        """Whether there may be no active slice."""
+        return self.active is not None and not self.active.has_some
+
+    def _asks(self, op: Op) -> bool:
+        """Whether an op, with the same operands for all slices, does other things if no slice is active."""
+        return self.may_idle and (
+            _rests(op) or any(is_check(each) or _rests(each.op) for each in _nodes_in(op))
+        )
 
     # --- nodes --------------------------------------------------------------------------------------
 
@@ -165,14 +195,17 @@ class Batcher:
             return self._along_axis(op, operands)
         if is_check(node):
             operands = self._excuse(op, operands)
-        if not any(each.is_batched or any(each.flags) for each in operands) and not self._may_fail(op):
+        if not any(each.is_batched or any(each.flags) for each in operands) and not self._asks(op):
             return self._same(node, operands)
         if isinstance(op, ops.Call):
-            return _together(self.run(op.computation, operands))
+            return self._call(node, op, operands)
         if isinstance(op, ops.While):
             return self._loop(node, op, operands)
         if isinstance(op, ops.If | ops.Case):
             return self._branch(node, op, operands)
+        if _calls_back(op) and not any(each.is_batched for each in operands):
+            called = _call_if(self._some(), node, [_node(each) for each in operands])
+            return _together([BatchedValue(each._node) for each in called])
         return self._compute(node, operands)
 
     def _same(self, node: Node, operands: Values) -> BatchedValue:
@@ -236,6 +269,7 @@ class Batcher:
             )
         is_batched = [each.is_batched for each in operands]
         slices = [wrap(self.whole(each)) for each in operands if each.is_batched]
+        masks = [wrap(self.active.mask)] if self.active is not None and _calls_back(node.op) else []
 
         def compute(own: list[Array]) -> list[Array]:
             rest = iter(own)
@@ -243,9 +277,9 @@ class Batcher:
                 next(rest)._node if flag else _node(each)
                 for flag, each in zip(is_batched, operands, strict=True)
             ]
-            return results_of(node.op, nodes, len(node.op.results(node)))
+            return _call_if(next(rest), node, nodes) if masks else _results(node, nodes)
 
-        values = [BatchedValue(each._node, True) for each in lax.map(compute, slices)]
+        values = [BatchedValue(each._node, True) for each in lax.map(compute, [*slices, *masks])]
         return values[0] if not isinstance(node.type, TupleType) else BatchedValue(None, False, tuple(values))
 
     # --- computations of parts ----------------------------------------------------------------------
@@ -271,6 +305,15 @@ class Batcher:
         )
         made = node.rebuilt((*map(_node, operands), *masks), changed)
         return _split(self._keep(made), True)
+
+    def _call(self, node: Node, op: ops.Call, operands: Values) -> BatchedValue:
+        """A computation in place, unless it calls others: that is made once, however often it is called."""
+        if not any(isinstance(each.op, ops.Call) for each in op.computation.nodes):
+            return _together(self.run(op.computation, operands))
+        flags, masks = [each.is_batched for each in operands], self._masks(op)
+        graph, own = self._graph(op.computation, flags, [False] * len(op.computation.results), masks)
+        made = node.rebuilt((*map(_node, operands), *masks), ops.Call(graph))
+        return _split(self._keep(made), False, own)
 
     # --- branches and loops -------------------------------------------------------------------------
 
@@ -313,6 +356,9 @@ class Batcher:
 
     def _loop(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
         flags, masks = [each.is_batched for each in operands], self._masks(op)
+        may_rest = self.may_idle and not _counts(op)
+        if may_rest and self.active is not None:
+            masks = [self.active.mask]
         while True:
             _, after = self._graph(op.body, flags, [False] * len(flags), masks)
             grown = [old or new for old, new in zip(flags, after, strict=True)]
@@ -322,10 +368,23 @@ class Batcher:
         cond, is_chosen = self._graph(op.cond, flags, [False], masks)
         if is_chosen[0]:
             return self._loop_by_slices(node, op, operands, flags)
+        if may_rest:
+            cond = self._while_some(op.cond, flags, masks)
         body, _ = self._graph(op.body, flags, flags, masks)
         body = body.derive({}, [*body.results, *body.parameters[len(flags) :]])
         made = node.rebuilt((*self._force(operands, flags), *masks), ops.While(cond, body, op.progress))
         return _split(self._keep(made), False, flags)
+
+    def _while_some(self, cond: Graph, flags: Sequence[bool], masks: Sequence[Node]) -> Graph:
+        """The condition of a loop that all slices share, which does not hold if none is active."""
+
+        def holds(*handles: Handle) -> list[Handle]:
+            values, masks = _unpack(handles, flags)
+            with self._activate(masks):
+                (goes_on,) = self.run(cond, values)
+                return [lax.bitwise_and(wrap(_node(goes_on)), self._some())]
+
+        return self._record(holds, cond, flags, masks)
 
     def _loop_by_slices(
         self, node: Node, op: ops.While, operands: Values, is_batched: Sequence[bool]
@@ -353,8 +412,12 @@ class Batcher:
             picked = [self._pick(is_on, *pair) for pair in zip(after, before, strict=True)]
             return [*map(wrap, self._force(picked, flags)), *map(wrap, masks)]
 
-        cond, body = (
-            self._record(make, each, flags, masks) for make, each in ((cond_of, op.cond), (step, op.body))
+        cond, body = self._make_once(
+            op,
+            (*flags, bool(masks)),
+            lambda: [
+                self._record(make, each, flags, masks) for make, each in ((cond_of, op.cond), (step, op.body))
+            ],
         )
         made = node.rebuilt((*self._force(operands, flags), *masks), ops.While(cond, body, op.progress))
         return _split(self._keep(made), False, flags)
@@ -382,6 +445,44 @@ def _nodes_in(op: Op) -> Iterator[Node]:
         for node in graph.nodes:
             yield node
             yield from _nodes_in(node.op)
+
+
+def _calls_back(op: Op) -> bool:
+    """Whether an op is a call of a function of the user without side effects."""
+    return (
+        isinstance(op, ops.CustomCall) and not op.has_side_effect and op.call_target_name != CHECKED_INDICES
+    )
+
+
+def _rests(op: Op) -> bool:
+    """Whether an op is not to begin where no slice is active: it may have no end, or calls back."""
+    return _calls_back(op) or (isinstance(op, ops.While) and not _counts(op))
+
+
+def _counts(loop: ops.While) -> bool:
+    """Whether a loop ends at a limit that it counts to, as those of `fori_loop` and `scan`."""
+    (going,) = loop.cond.results
+    if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
+        return False
+    places = {each: number for number, each in enumerate(loop.cond.parameters)}
+    counter, limit = (places.get(each) for each in going.operands)
+    before, after = loop.body.parameters, loop.body.results
+    is_fixed = (
+        isinstance(going.operands[1].op, ops.Constant) if limit is None else after[limit] is before[limit]
+    )
+    return counter is not None and is_fixed and counts_up(before[counter], after[counter])
+
+
+def _results(node: Node, operands: Sequence[Node]) -> list[Array]:
+    """The results of the op of a node for these operands."""
+    return results_of(node.op, operands, len(node.op.results(node)))
+
+
+def _call_if(condition: Array, node: Node, operands: Sequence[Node]) -> list[Array]:
+    """The results of the op of a node if a condition holds, else zeros."""
+    types: Any = node.op.results(node)
+    zeros = [lax.full(each.shape, 0, each.dtype) for each in types]
+    return list(lax.cond(condition, lambda: _results(node, operands), lambda: zeros))
 
 
 def _meets(op: Op) -> bool:
