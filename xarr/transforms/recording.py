@@ -70,6 +70,8 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
 
 #: Calls inside of one another from which on they, and not what one function does, take up Python's stack.
 _MANY_CALLS: Final = 20
+#: Operations on scalars up to which a call is copied: what calls that twice, and is itself called twice, grows.
+_MOST_COPIED: Final = 200
 
 
 class _Running(threading.local):
@@ -203,8 +205,8 @@ def run_call(name: str, traced: Traced, call: BoundCall) -> Any:
 def inline_call(traced: Traced, call: BoundCall) -> Any:
     """The result of a call inside of another traced function: a call in its graph.
 
-    What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
-    has no operands, since a call without them would count as data from outside.
+    What computes little, and with scalars alone, is copied instead, so that a combiner is recognised as one, and
+    what has no operands, since a call without them would count as data from outside.
     """
     if PARTS in call.sources:
         got = call.leaves[call.sources.index(PARTS)]
@@ -213,7 +215,7 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
             "function, or join the parts by np.asarray before"
         )
     graph, operands = traced.graph, operands_of(traced, call.leaves, call.signature.device)
-    if not operands or _is_scalar(graph):
+    if not operands or (_is_scalar(graph) and len(graph.nodes) <= _MOST_COPIED):
         ordered: list[Node] = []
         results = [lazy.wrap(node) for node in graph.inline(*operands, ordered=ordered)]
         keep_ordered(ordered)
