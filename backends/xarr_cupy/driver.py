@@ -461,7 +461,7 @@ class CupyDriver:
         try:
             with cupyx.errstate(linalg="raise"):
                 yield
-        except (RuntimeError, ImportError) as error:
+        except (RuntimeError, ImportError, MemoryError) as error:
             raise self._library_error(error) from error
 
     def _library_error(self, error: Exception) -> BackendError | TooLargeError:
@@ -469,6 +469,8 @@ class CupyDriver:
         if isinstance(error, self._errors):
             return self._error(error)
         said = str(error).partition("\n")[0]
+        if isinstance(error, MemoryError):
+            return TooLargeError(self._memory_report(f"memory for a library of CUDA ({said})"))
         failed = f"backend 'cupy': a library of CUDA failed, or is not installed: {said}"
         return BackendError(f"{failed}.  To install it, {_INSTALL}")
 
@@ -483,7 +485,7 @@ class CupyDriver:
                 cublas.gemmStridedBatchedEx(handle, *arguments)
             finally:
                 cublas.setMathMode(handle, mode)
-        except (RuntimeError, ImportError) as error:
+        except (RuntimeError, ImportError, MemoryError) as error:
             raise self._library_error(error) from error
         self._queue.add(LAUNCH_SECONDS + 2 * prod(arguments[2:5]) * arguments[-3] / _OPERATIONS_PER_SECOND)
 

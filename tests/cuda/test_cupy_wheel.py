@@ -258,6 +258,20 @@ def test_a_program_without_memory_says_what_it_wanted_and_who_holds_it(host: Hos
         np.asarray(xarr.broadcast_to(x[:1000], (1000, 1000)) * 2.0)
 
 
+def test_a_library_without_memory_says_what_it_wanted_and_who_holds_it(host: HostDevice) -> None:
+    gpu = driver.connect_cupy()
+    assert isinstance(gpu, CupyDriver)
+    host.limit = host.used + (1 << 20)
+    with (
+        pytest.raises(
+            TooLargeError,
+            match=r"wanted memory for a library of CUDA \(.*8,000,\d* bytes.*\) of CuPy .* arrays of this process hold",
+        ),
+        gpu.library_calls(),
+    ):
+        gpu.arrays.empty(10**6)
+
+
 def test_machine_code_gets_the_memory_that_the_pool_keeps(
     host: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
