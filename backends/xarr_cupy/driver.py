@@ -490,10 +490,7 @@ class CupyDriver:
         self._queue.add(LAUNCH_SECONDS + 2 * prod(arguments[2:5]) * arguments[-3] / _OPERATIONS_PER_SECOND)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call CUDA.  BackendError if the device failed, by this call or by a kernel before.
-
-        TooLargeError where CUDA found no memory for machine code or a launch, after which the device still works.
-        """
+        """Call CUDA.  BackendError if the device failed, now or before; TooLargeError, and it works, without memory."""
         try:
             function(*arguments)
         except self._errors as error:

@@ -117,3 +117,18 @@ def test_ndmin_has_a_bound(ndmin: int) -> None:
         xarr.array(X, ndmin=ndmin)
     assert xarr.array(X, ndmin=-1).shape == (3,)
     assert xarr.array(X, ndmin=64).shape == (1,) * 63 + (3,)
+
+
+def test_a_class_derived_from_array_says_what_to_do_instead() -> None:
+    class Plain(xarr.Array):
+        pass
+
+    class WithText(xarr.Array):
+        def __init__(self, values: Any, text: str) -> None:
+            super().__init__(values)
+
+    for make in (lambda: Plain(np.ones(3)), Plain, lambda: WithText(np.ones(3), "m")):
+        with pytest.raises(
+            InputError, match=r"(Plain|WithText): wanted Array itself.*as an attribute, x = xarr"
+        ):
+            make()

@@ -101,7 +101,7 @@ class Caller:
         return xarr.pure_callback(note, x, x)
 
     def take(self) -> list[float]:
-        """What was noted since this was asked last."""
+        """The numbers that were noted since this was asked last."""
         seen, self.seen = sorted(self.seen), []
         return seen
 

@@ -112,6 +112,13 @@ class Array(
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # `wrap` does not come by here, nor does a call of Array itself.
+        raise InputError(
+            f"{type(self).__name__}: wanted Array itself: every operation gives one, and none of a class derived from "
+            "it; let an object of the class have an Array as an attribute, x = xarr.asarray(values)"
+        )
+
     def __dir__(self) -> list[str]:
         """Names for completion: the public ones that work, without those that only say why they are absent."""
         names = super().__dir__()

@@ -537,23 +537,16 @@ def _read_only_scalar(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _count_own() -> int:
-    """Count as `_leaf_of` does for a value that a handle alone holds, in this interpreter."""
+def _count_own() -> tuple[int, int]:
+    """Count as `_leaf_of` and `_shares_base` do what refers to a value that one handle has, and to a view's memory."""
     handle = _new(Handle)
-    handle._value = np.zeros(1)
+    handle._value = np.zeros(1)[:]
     value = own = handle._value
-    return references(value) if own is value else 0
+    base = own.base
+    return references(value) if own is value else 0, references(base)
 
 
-def _count_of_view() -> int:
-    """Count as `_shares_base` does for memory that a view alone refers to."""
-    view = np.zeros(1)[:]
-    base = view.base
-    return references(base)
-
-
-_OWN_REFERENCES: Final = _count_own()
-_REFERENCES_OF_VIEW: Final = _count_of_view()
+_OWN_REFERENCES, _REFERENCES_OF_VIEW = _count_own()
 
 
 def show_leaf(array: Handle, value: Any, device: Device, location: Location | None) -> None:

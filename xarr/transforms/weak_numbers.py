@@ -175,7 +175,8 @@ class Number(Array):
     def of(cls, text: str, kind: Kind, numbers: Numbers) -> Number:
         """The number that an expression of this kind computes."""
         text = numbers.short(text)
-        number = cls(numbers.of(text, kind, default_of(kind)))
+        number = object.__new__(cls)
+        handles.Handle.__init__(number, numbers.of(text, kind, default_of(kind)))
         number._weak, number._text, number._numbers = kind, text, numbers
         return number
 

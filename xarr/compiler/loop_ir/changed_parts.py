@@ -146,12 +146,12 @@ def _changes_by_choice(
 ) -> list[Literal] | None:
     for kept, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if is_old(kept):
-            return _joined(conjuncts(predicate, truth), changes[other])
+            return _join(conjuncts(predicate, truth), changes[other])
     first, second = (changes[each] or () for each in values)
     return [each for each in first if each in second] or None
 
 
-def _joined(one: Iterable[Literal], other: Iterable[Literal] | None) -> list[Literal]:
+def _join(one: Iterable[Literal], other: Iterable[Literal] | None) -> list[Literal]:
     return list(dict.fromkeys([*one, *(other or ())]))
 
 
@@ -175,13 +175,13 @@ def _differs_by_operands(
     if value.op == "mul" and value.dtype.kind in "iu" and not number:
         # A product of integers is 0 where a factor is; of floats it may be -0.0 or NaN.
         left, right = (differs[factor] for factor in value.operands)
-        return _joined(left or (), right) or None
+        return _join(left or (), right) or None
     if value.op != "select":
         return None
     predicate, *values = value.operands
     for rest, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if rest is rest.values.constant(number, rest.dtype):
-            return _joined(conjuncts(predicate, truth), differs[other])
+            return _join(conjuncts(predicate, truth), differs[other])
     return None
 
 

@@ -211,7 +211,7 @@ def linear(value: Value, index: Value, extent: int) -> tuple[int, int] | None:
 
 
 def _combine(value: Value, parts: list[tuple[int, int] | None], extent: int) -> tuple[int, int] | None:
-    """What `linear` says of a value, given what it says of its operands."""
+    """The linear form of a value, given those of its operands."""
     if value.dtype.kind not in "iu":
         return None
     if value.op == "constant":

@@ -199,14 +199,16 @@ class Positions:
         stack = [first]
         while stack:
             key = stack[-1]
-            missing = [] if key in self._parts else [k for k in self._asked(*key) if k not in self._parts]
+            missing = (
+                [] if key in self._parts else [k for k in self._operand_keys(*key) if k not in self._parts]
+            )
             stack += missing
             if not missing and stack.pop() not in self._parts:
                 self._parts[key] = self._where(*key)
         return self._parts[first]
 
-    def _asked(self, predicate: Node, truth: bool) -> list[tuple[Node, bool]]:
-        """What `_where` asks of the operands of a predicate, of which there may be more than Python's calls nest."""
+    def _operand_keys(self, predicate: Node, truth: bool) -> list[tuple[Node, bool]]:
+        """The operands of a predicate that `_where` asks about, more of them in a row than Python lets calls nest."""
         op = predicate.op
         if isinstance(op, ops.And | ops.Or | ops.Not | ops.BroadcastInDim):
             own = truth is not isinstance(op, ops.Not)

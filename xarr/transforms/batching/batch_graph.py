@@ -98,7 +98,7 @@ class Batcher:
         return self._make_once(graph, key, lambda: self._make_graph(graph, flags, wanted, masks))
 
     def _make_once(self, owner: object, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What is made of a computation or an op, once: loops in loops ask for it again and again."""
+        """Make something of a computation or an op, once: loops in loops ask for it again and again."""
         known = self._made.get((id(owner), key))
         if known is None:
             known = self._made[id(owner), key] = owner, make()
@@ -464,8 +464,8 @@ def _counts(loop: ops.While) -> bool:
     (going,) = loop.cond.results
     if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
         return False
-    places = {each: number for number, each in enumerate(loop.cond.parameters)}
-    counter, limit = (places.get(each) for each in going.operands)
+    numbers = {each: number for number, each in enumerate(loop.cond.parameters)}
+    counter, limit = (numbers.get(each) for each in going.operands)
     before, after = loop.body.parameters, loop.body.results
     is_fixed = (
         isinstance(going.operands[1].op, ops.Constant) if limit is None else after[limit] is before[limit]
