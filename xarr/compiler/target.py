@@ -29,6 +29,11 @@ class Target:
     max_eager_bytes: int = 2**18
     #: Values of the body of a loop that becomes one native loop: it bounds the time to compile one.
     max_native_values: int = 600
+    #: Elements of a carried array that become numbers of such a loop, those of arrays that a step makes of them, and
+    #: instructions that this may take beyond those on whole arrays, which fill no register.
+    max_carried_elements: int = 9
+    max_split_elements: int = 64
+    max_split_work: int = 400
     #: Steps of a program that is one function of machine code, in loops and branches too, which bound the time to
     #: compile one, and the bytes of its arrays: calls of more take little of its time.
     max_native_steps: int = 2**8

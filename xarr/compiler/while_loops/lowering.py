@@ -25,8 +25,9 @@ from xarr.compiler.while_loops.row_exchanges import exchange_rows
 from xarr.compiler.while_loops.structural_zeros import leave_out_zeros
 from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, map_graphs
+from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.integer_ranges import Range
+from xarr.ir.single_elements import NotSplit, SingleElements, join, split
 from xarr.ir.types import TensorType
 
 #: Loops whose forms are kept.
@@ -50,10 +51,15 @@ def lower_loop(
     if schedule.target.has_empty_arrays:
         operands = without_initial_values(node.op, operands)
     if _pays(node, min_work, schedule.target):
-        for extended in _extended_forms(node.op):
+        forms = list(_extended_forms(node.op))
+        for extended in forms:
             form = native_form(extended.loop, schedule.target)
             if form is not None:
                 return extended.replacement(node, operands, extended.native(extended.loop, form.describe()))
+        for extended in forms:
+            by_elements = _by_elements(extended, node, operands, schedule.target)
+            if by_elements is not None:
+                return by_elements
     return _loop_of_groups(node.op, node, operands, schedule, fused)
 
 
@@ -159,6 +165,72 @@ def _extended_forms(loop: ops.While) -> Iterator[_ExtendedLoop]:
         yield checked
     if (hoisted := _ExtendedLoop.hoist(loop)) is not None:
         yield hoisted.without_checks() or hoisted
+
+
+def _by_elements(
+    extended: _ExtendedLoop, node: Node, operands: tuple[Node, ...], target: Target
+) -> Node | None:
+    """The results of a loop that carries the elements of short arrays, as a native loop; None if there is none."""
+    try:
+        counts = _elements_carried(extended.loop, target)
+        cond = _with_elements(extended.loop.cond, counts, target)
+        body = _with_elements(extended.loop.body, counts, target)
+    except NotSplit:
+        return None
+    form = native_form(ops.While(cond, body), target)
+    if form is None:
+        return None
+    first = [sum(counts[:k]) for k in range(len(counts))]
+    checks = tuple([(first[k], call) for k, call in extended.checks])
+    op = ops.NativeWhile(cond, body, extended.loop.progress, form.describe(), checks)
+    carried = operands if extended.initial is None else (*operands, *extended.initial.inline(*operands))
+    rows = [split(old) if count > 1 else [old] for old, count in zip(carried, counts, strict=True)]
+    wide = Node(op, tuple([each for row in rows for each in row]))
+    parts = (
+        [wide] if sum(counts) == 1 else [Node(ops.GetTupleElement(k), (wide,)) for k in range(sum(counts))]
+    )
+    results = [
+        join(parts[k : k + count], old.shape) if count > 1 else parts[k]
+        for k, count, old in zip(first, counts, operands, strict=False)
+    ]
+    return results[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(results))
+
+
+def _elements_carried(loop: ops.While, target: Target) -> list[int]:
+    """For each carried value how many elements become of it; 1 for what stays as it is.  Raises NotSplit."""
+    counts = []
+    for old, new in zip(loop.body.parameters, loop.body.results, strict=True):
+        if not isinstance(old.type, TensorType) or old.type.dynamic or not old.type.size:
+            raise NotSplit
+        counts.append(1 if new is old or old.type.size > target.max_carried_elements else old.type.size)
+    return counts
+
+
+def _with_elements(graph: Graph, counts: list[int], target: Target) -> Graph:
+    """The condition or the body of a loop that carries the elements of short arrays.  Raises NotSplit."""
+    known = SingleElements(target.max_split_elements, target.max_split_work)
+    rows: list[list[Node]] = []
+    for old, count in zip(graph.parameters, counts, strict=True):
+        type = TensorType((), old.dtype) if count > 1 else old.tensor_type
+        rows.append([parameter(type) for _ in range(count)])
+        if old.tensor_type.size <= target.max_carried_elements and count == old.tensor_type.size:
+            known.give(old, [Node(ops.Reshape(()), (each,)) if each.shape else each for each in rows[-1]])
+        else:
+            known.give_table(old, rows[-1][0])
+    known.compute(graph)
+    after = dict(zip(graph.parameters, rows, strict=True))
+    results: list[Node] = []
+    for result, count in zip(graph.results, counts, strict=False):
+        is_carried = len(after.get(result, ())) == count
+        results += after[result] if is_carried else _results_of(known, result, count)
+    return graph.derive({}, results, [each for row in rows for each in row])
+
+
+def _results_of(known: SingleElements, node: Node, count: int) -> list[Node]:
+    """What becomes of a result: so many elements, one number, or a table."""
+    if node.tensor_type.size == 1:
+        return [join(known.elements(node), node.shape)]
+    return known.elements(node) if count > 1 else [known.table(node)]
 
 
 def _loop_of_groups(

@@ -219,9 +219,10 @@ class _Reader:
             raise _Unfit
         # Of what is written, a row of points is, or one element.
         changing = [
-            (new.operands[1] if _is_written(node, new) else node).tensor_type.size
+            each.tensor_type.size
             for node, new, same in zip(body.parameters, body.results, fixed, strict=True)
             if not same
+            for each in [update.operands[1] for update in _updates(node, new)] or [node]
         ]
         sizes = {size for size in changing if size != 1}
         if len(sizes) > 1:
@@ -231,7 +232,7 @@ class _Reader:
         for node, new, same in zip(body.parameters, body.results, fixed, strict=True):
             size = node.tensor_type.size
             kind: Kind = "scalar" if size == 1 else "points" if size == count else "table"
-            if not same and _is_written(node, new) and kind != "scalar":
+            if not same and _updates(node, new) and kind != "scalar":
                 kind = "table"
             carried.append(Carried(kind, size, node.dtype, same))
         return count, tuple(carried)
@@ -247,14 +248,17 @@ class _Reader:
             carried = self.native.carried[number]
             if carried.kind != "table" or carried.is_fixed:
                 continue
-            update = new.operands[1]
-            wide = update.tensor_type.size > 1
-            if not all(user is new or self._is_alike(user, old, wide) for user in users[old]):
+            updates = _updates(old, new)
+            wide = updates[0].operands[1].tensor_type.size > 1
+            if not all(user is updates[0] or self._is_alike(user, old, wide) for user in users[old]):
                 raise _Unfit
             if users.get(new) or body.results.count(new) > 1 or body.results.count(old):
                 raise _Unfit
-            if users[old].count(new) > 1 or new.operands.count(old) > 1:
-                raise _Unfit
+            for before, update in zip((old, *updates), updates, strict=False):
+                if users[before].count(update) > 1 or update.operands.count(before) > 1:
+                    raise _Unfit
+                if before is not old and (users[before] != [update] or before in body.results or wide):
+                    raise _Unfit
 
     def _is_alike(self, user: Node, table: Node, wide: bool) -> bool:
         """Whether a node reads as much of a table as is written: a row by points or, by scalars, an element.
@@ -274,7 +278,8 @@ class _Reader:
             if carried.kind == "table":
                 native.following.append(None)
                 if not carried.is_fixed:
-                    native.writes.append(self._write(number, node))
+                    updates = _updates(body.parameters[number], node)
+                    native.writes += [self._write(number, update) for update in updates]
                 continue
             value = self._element(node)
             if carried.kind == "scalar" and self._varies(value):
@@ -467,9 +472,13 @@ class _Reader:
         return True
 
 
-def _is_written(old: Node, new: Node) -> bool:
-    """Whether a carried array is one of which each step writes a part."""
-    return isinstance(new.op, ops.DynamicUpdateSlice) and new.operands[0] is old and bool(new.shape)
+def _updates(old: Node, new: Node) -> list[Node]:
+    """What each step writes to a carried array, one part after the other; nothing if it is no such array."""
+    updates = []
+    while isinstance(new.op, ops.DynamicUpdateSlice) and new.shape and new is not old:
+        updates.append(new)
+        new = new.operands[0]
+    return updates[::-1] if new is old else []
 
 
 def _terms(node: Node) -> list[Node]:

@@ -1,0 +1,383 @@
+"""Graphs of numbers in place of graphs of short arrays: each element by itself, so that moves cost nothing.
+
+A step of an ordinary differential equation, or of a random process, is a few operations on vectors of two or three
+numbers.  As numbers they stay in registers.  Longer arrays are tables: parameters that are read element by element,
+and written so.
+
+Sums are formed by halves, and the initial value comes last: of three terms init + ((x + y) + z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from xarr.dtypes import COMPLEX, FLOAT
+from xarr.ir import ops
+from xarr.ir.computations import monoids
+from xarr.ir.constants import constant
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, TensorType
+
+#: The elements of an array, scalars in an array of objects of its shape.
+_Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.object_]]"
+
+_INT64: Final = np.dtype(np.int64)
+_UINT64: Final = np.dtype(np.uint64)
+
+
+class NotSplit(Exception):
+    """There is no way to compute a node element by element, or it is too much work."""
+
+
+class SingleElements:
+    """The elements of nodes over parameters of which some are given as their elements.
+
+    No array but tables has more than `most` elements, and operations cost no more than `most_work` more than on arrays.
+    """
+
+    def __init__(self, most: int, most_work: int) -> None:
+        self.most, self.left = most, most_work
+        #: The elements of each result of a node.
+        self._results: dict[Node, list[_Elements]] = {}
+        #: What became of tables.
+        self._tables: dict[Node, Node] = {}
+
+    def give(self, node: Node, elements: Sequence[Node]) -> None:
+        """Let a parameter be these scalars, in row-major order."""
+        self._results[node] = [_array_of(elements, node.shape)]
+
+    def give_table(self, node: Node, table: Node) -> None:
+        """Let a parameter be a table."""
+        self._tables[node] = table
+
+    def compute(self, graph: Graph) -> None:
+        """Compute the nodes of a graph.  Raises NotSplit."""
+        for node in graph.nodes:
+            if not isinstance(node.op, ops.DotGeneral):
+                self._compute(node)
+                continue
+            (made,) = Graph(node.operands, [node.op.decompose(*node.operands)]).results
+            self.compute(Graph(node.operands, [made]))
+            self._results[node] = self._results[made]
+
+    def elements(self, node: Node) -> list[Node]:
+        """The elements of a node in row-major order."""
+        elements: list[Node] = self.at(node).ravel().tolist()
+        return elements
+
+    def table(self, node: Node) -> Node:
+        """What became of a table."""
+        if node not in self._tables:
+            raise NotSplit
+        return self._tables[node]
+
+    def at(self, node: Node) -> _Elements:
+        """The elements of a node, those of a small table too."""
+        if node not in self._results:
+            self._limit(node.tensor_type, 0)
+            table = self.table(node)
+            every = product(*map(range, node.shape))
+            elements = [_read(table, [constant(k, _INT64) for k in index]) for index in every]
+            self.give(node, elements)
+        return self._results[node][0]
+
+    def _compute(self, node: Node) -> None:
+        operands = node.operands
+        if isinstance(node.op, ops.GetTupleElement) and operands[0] in self._results:
+            self._results[node] = [self._results[operands[0]][node.op.index]]
+        elif isinstance(node.op, ops.DynamicUpdateSlice) and operands[0] in self._tables:
+            self._tables[node] = self._written(node)
+        else:
+            types = node.op.results(node) if not isinstance(node.type, TensorType) else (node.tensor_type,)
+            for each in types:
+                self._limit(each, node.op.cost)
+            rule = _RULES.get(type(node.op), _apply if node.op.is_elementwise else None)
+            if rule is None:
+                raise NotSplit
+            self._results[node] = rule(self, node)
+
+    def _limit(self, type: Any, cost: int) -> None:
+        """Refuse arrays of too many elements, and too much work."""
+        if type.dynamic or not 0 < type.size <= self.most:
+            raise NotSplit
+        self.left -= (type.size - 1) * cost
+        if self.left < 0:
+            raise NotSplit
+
+    def starts(self, node: Node, starts: Sequence[Node], sizes: Ints) -> list[Node]:
+        """Where a window of an array begins, in bounds unless it has one element in a dimension."""
+        scalars = [self.elements(each)[0] for each in starts]
+        return [
+            _clamped(start, whole - size) if size > 1 else start
+            for start, whole, size in zip(scalars, node.shape, sizes, strict=True)
+        ]
+
+    def _written(self, node: Node) -> Node:
+        """A table of which elements are written one after the other."""
+        table, update, *starts = node.operands
+        if table not in self._tables:
+            raise NotSplit
+        first, written = self.starts(table, starts, update.shape), self._tables[table]
+        for index, element in zip(np.ndindex(*update.shape), self.elements(update), strict=True):
+            element = _reshape(element, (1,) * len(update.shape))
+            written = Node(ops.DynamicUpdateSlice(), (written, element, *_moved(first, index)))
+        return written
+
+
+def join(elements: Sequence[Node], shape: Ints) -> Node:
+    """An array of its elements."""
+    if len(elements) == 1:
+        return _reshape(elements[0], shape)
+    return _reshape(Node(ops.Concatenate(0), tuple([_reshape(each, (1,)) for each in elements])), shape)
+
+
+def split(node: Node) -> list[Node]:
+    """The elements of an array, each of which is sliced."""
+    return [
+        _reshape(Node(ops.Slice(at, tuple([k + 1 for k in at]), (1,) * len(at)), (node,)), ())
+        for at in np.ndindex(*node.shape)
+    ]
+
+
+def _array_of(elements: Iterable[Node], shape: Ints) -> _Elements:
+    every = list(elements)
+    array = np.empty(len(every), object)
+    for k, each in enumerate(every):
+        array[k] = each
+    return array.reshape(shape)
+
+
+def _reshape(node: Node, shape: Ints) -> Node:
+    return node if node.shape == shape else Node(ops.Reshape(shape), (node,))
+
+
+def _as_int64(number: Node) -> Node:
+    if number.dtype == _UINT64:  # which may be beyond
+        raise NotSplit
+    return number if number.dtype == _INT64 else Node(ops.Convert(_INT64), (number,))
+
+
+def _clamped(number: Node, last: int) -> Node:
+    """An integer brought into [0, last], as int64."""
+    if isinstance(number.op, ops.Constant):
+        return constant(min(max(0, int(number.op.array)), last), _INT64)
+    if last == 0:
+        return constant(0, _INT64)
+    low = Node(ops.Maximum(), (_as_int64(number), constant(0, _INT64)))
+    return Node(ops.Minimum(), (low, constant(last, _INT64)))
+
+
+def _moved(starts: Sequence[Node], index: Sequence[int]) -> list[Node]:
+    """The starts, so many elements behind; of one type."""
+    return [_plus(_as_int64(start), k) for start, k in zip(starts, index, strict=True)]
+
+
+def _plus(number: Node, k: int) -> Node:
+    if isinstance(number.op, ops.Constant):
+        return constant(int(number.op.array) + k, _INT64)
+    return Node(ops.Add(), (number, constant(k, _INT64))) if k else number
+
+
+def _read(table: Node, index: Sequence[Node]) -> Node:
+    """An element of a table."""
+    one = (1,) * len(index)
+    return _reshape(Node(ops.DynamicSlice(one), (table, *index)), ())
+
+
+# --- a rule for each kind of operation ---------------------------------------------------------------------------
+
+
+def _apply(known: SingleElements, node: Node) -> list[_Elements]:
+    """An element-wise operation."""
+    if any(operand.shape != node.shape for operand in node.operands):
+        raise NotSplit
+    rows = zip(*map(known.elements, node.operands), strict=True)
+    return [_array_of([Node(node.op, row) for row in rows], node.shape)]
+
+
+def _constant(known: SingleElements, node: Node) -> list[_Elements]:
+    assert isinstance(node.op, ops.Constant)
+    return [_array_of([constant(each, node.dtype) for each in node.op.array.flat], node.shape)]
+
+
+def _iota(known: SingleElements, node: Node) -> list[_Elements]:
+    assert isinstance(node.op, ops.Iota)
+    numbers = [index[node.op.dimension] for index in np.ndindex(*node.shape)]
+    return [_array_of([constant(each, node.dtype) for each in numbers], node.shape)]
+
+
+def _move(change: Callable[[Any, _Elements], _Elements]) -> Callable[[SingleElements, Node], list[_Elements]]:
+    """The rule of an operation of one operand that moves elements."""
+    return lambda known, node: [change(node.op, known.at(node.operands[0]))]
+
+
+def _broadcast(op: ops.BroadcastInDim, x: _Elements) -> _Elements:
+    sizes = [1] * len(op.shape)
+    for dim, size in zip(op.broadcast_dimensions, x.shape, strict=True):
+        sizes[dim] = size
+    return np.broadcast_to(x.reshape(sizes), op.shape)
+
+
+def _slice(op: ops.Slice, x: _Elements) -> _Elements:
+    rows = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
+    return x[tuple([slice(*row) for row in rows])]
+
+
+def _pad(known: SingleElements, node: Node) -> list[_Elements]:
+    op, (array, filler) = node.op, node.operands
+    assert isinstance(op, ops.Pad)
+    result = _array_of(known.elements(filler) * node.tensor_type.size, node.shape)
+    elements = known.at(array)
+    for index in np.ndindex(*array.shape):
+        rows = zip(index, op.low, op.interior, strict=True)
+        at = tuple([low + k * (1 + interior) for k, low, interior in rows])
+        if all(0 <= k < size for k, size in zip(at, node.shape, strict=True)):
+            result[at] = elements[index]
+    return [result]
+
+
+def _concatenate(known: SingleElements, node: Node) -> list[_Elements]:
+    assert isinstance(node.op, ops.Concatenate)
+    return [np.concatenate([known.at(each) for each in node.operands], node.op.dimension)]
+
+
+def _dynamic_slice(known: SingleElements, node: Node) -> list[_Elements]:
+    """Elements of a table where they lie; of a short array each is chosen by where the window begins."""
+    array, *starts = node.operands
+    first = known.starts(array, starts, node.shape)
+    if array in known._tables:
+        table, every = known.table(array), np.ndindex(*node.shape)
+        return [_array_of([_read(table, _moved(first, index)) for index in every], node.shape)]
+    elements = known.at(array)
+    result = np.empty(node.shape, object)
+    for index in np.ndindex(*node.shape):
+        result[index] = _choose(elements, list(_options(array.shape, node.shape, index, first)))
+    return [result]
+
+
+def _options(
+    shape: Ints, sizes: Ints, index: Ints, starts: Sequence[Node]
+) -> Iterator[tuple[Ints, Node | None]]:
+    """Where an element of a window may lie, and when it does, but for the first; None where it is at once."""
+    reaches = [whole - size for whole, size in zip(shape, sizes, strict=True)]
+    numbers = [_clamped(start, reach) for start, reach in zip(starts, reaches, strict=True)]
+    for begin in np.ndindex(*[reach + 1 for reach in reaches]):
+        tests = [
+            Node(ops.Compare("EQ"), (number, constant(k, _INT64)))
+            for number, k, reach in zip(numbers, begin, reaches, strict=True)
+            if reach
+        ]
+        holds: Node | None = None
+        for test in tests:
+            holds = test if holds is None else Node(ops.And(), (holds, test))
+        yield tuple([k + j for k, j in zip(begin, index, strict=True)]), holds
+
+
+def _choose(elements: _Elements, options: list[tuple[Ints, Node | None]]) -> Node:
+    (at, _), *others = options
+    chosen: Node = elements[at]
+    for at, holds in others:
+        assert holds is not None
+        chosen = Node(ops.Select(), (holds, elements[at], chosen))
+    return chosen
+
+
+def _update(known: SingleElements, node: Node) -> list[_Elements]:
+    """A short array of which elements are replaced."""
+    array, update, *starts = node.operands
+    first = known.starts(array, starts, update.shape)
+    result = known.at(array).copy()
+    for index, new in zip(np.ndindex(*update.shape), known.elements(update), strict=True):
+        for at, holds in _options(array.shape, update.shape, index, first):
+            old: Any = result[at]
+            result[at] = new if holds is None else Node(ops.Select(), (holds, new, old))
+    return [result]
+
+
+def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
+    op = node.op
+    assert isinstance(op, ops.Reduce)
+    count = len(node.operands) // 2
+    kept = [axis for axis in range(len(node.operands[0].shape)) if axis not in op.dimensions]
+    arrays = [known.at(each).transpose(*kept, *sorted(op.dimensions)) for each in node.operands[:count]]
+    initial = [known.elements(each)[0] for each in node.operands[count:]]
+    shape = arrays[0].shape[: len(kept)]
+    rows = {at: list(zip(*[each[at].flat for each in arrays], strict=True)) for at in np.ndindex(*shape)}
+    return _folded(op.computation, initial, rows, shape)
+
+
+def _reduce_window(known: SingleElements, node: Node) -> list[_Elements]:
+    op = node.op
+    assert isinstance(op, ops.ReduceWindow)
+    count = len(node.operands) // 2
+    arrays = [known.at(each) for each in node.operands[:count]]
+    initial = [known.elements(each)[0] for each in node.operands[count:]]
+    shape = op.window.output_shape(arrays[0].shape)
+    rows = {}
+    for at in np.ndindex(*shape):
+        where = _in_window(op, arrays[0].shape, at)
+        rows[at] = [tuple([each[index] for each in arrays]) for index in where]
+    return _folded(op.computation, initial, rows, shape)
+
+
+def _in_window(op: ops.ReduceWindow, shape: Ints, at: Ints) -> Iterator[Ints]:
+    """The elements of a window in row-major order; padding and holes take no part."""
+    for inside in np.ndindex(*op.window_dimensions):
+        index = []
+        for axis, size in enumerate(shape):
+            place = at[axis] * op.window_strides[axis] + inside[axis] * op.window_dilations[axis]
+            k, hole = divmod(place - op.padding[axis][0], op.base_dilations[axis])
+            index += [k] if not hole and 0 <= k < size else []
+        if len(index) == len(shape):
+            yield tuple(index)
+
+
+_Row: TypeAlias = tuple[Node, ...]
+
+
+def _folded(
+    computation: Graph, initial: list[Node], rows: dict[Ints, list[_Row]], shape: Ints
+) -> list[_Elements]:
+    """The fold of the rows at each index: one array for each result."""
+    dtypes = {each.dtype for each in initial}
+    if any(dtype in FLOAT and dtype.itemsize < 4 for dtype in dtypes):
+        raise NotSplit  # they are accumulated in float32
+    in_order = monoids(computation) is None or not dtypes.isdisjoint(COMPLEX)
+    fold = _fold_in_order if in_order else _fold_by_halves
+    totals = [fold(computation, tuple(initial), row) for row in rows.values()]
+    return [_array_of(each, shape) for each in zip(*totals, strict=True)]
+
+
+def _fold_in_order(computation: Graph, initial: _Row, rows: list[_Row]) -> _Row:
+    for row in rows:
+        initial = computation.inline(*initial, *row)
+    return initial
+
+
+def _fold_by_halves(computation: Graph, initial: _Row, rows: list[_Row]) -> _Row:
+    while len(rows) > 1:
+        pairs = [computation.inline(*x, *y) for x, y in zip(rows[::2], rows[1::2], strict=False)]
+        rows = pairs + rows[2 * len(pairs) :]
+    return computation.inline(*initial, *rows[0]) if rows else initial
+
+
+_RULES: Final[dict[type[Op], Callable[[SingleElements, Node], list[_Elements]]]] = {
+    ops.BroadcastInDim: _move(_broadcast),
+    ops.Concatenate: _concatenate,
+    ops.Constant: _constant,
+    ops.DynamicSlice: _dynamic_slice,
+    ops.DynamicUpdateSlice: _update,
+    ops.Iota: _iota,
+    ops.Pad: _pad,
+    ops.Reduce: _reduce,
+    ops.ReduceWindow: _reduce_window,
+    ops.Reshape: _move(lambda op, x: x.reshape(op.shape)),
+    ops.Reverse: _move(lambda op, x: np.flip(x, op.dimensions)),
+    ops.Slice: _move(_slice),
+    ops.Transpose: _move(lambda op, x: x.transpose(op.permutation)),
+}
