@@ -114,6 +114,7 @@ def lorenz(state: Any) -> Any:
     return state + 0.01 * xarr.stack([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
 
 
+@pytest.mark.usefixtures("fused")
 def test_loops_over_short_arrays_are_loops_over_numbers() -> None:
     pytest.importorskip("llvmlite")
 

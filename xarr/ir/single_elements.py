@@ -1,4 +1,4 @@
-"""Graphs of numbers in place of graphs of short arrays: each element by itself, so that moves cost nothing.
+"""Graphs of numbers in position of graphs of short arrays: each element by itself, so that moves cost nothing.
 
 A step of an ordinary differential equation, or of a random process, is a few operations on vectors of two or three
 numbers.  As numbers they stay in registers.  Longer arrays are tables: parameters that are read element by element,
@@ -18,7 +18,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import monoids
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, integer_of
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
@@ -71,7 +71,7 @@ class SingleElements:
         return elements
 
     def table(self, node: Node) -> Node:
-        """What became of a table."""
+        """The table that a table became."""
         if node not in self._tables:
             raise NotSplit
         return self._tables[node]
@@ -91,7 +91,7 @@ class SingleElements:
         if isinstance(node.op, ops.GetTupleElement) and operands[0] in self._results:
             self._results[node] = [self._results[operands[0]][node.op.index]]
         elif isinstance(node.op, ops.DynamicUpdateSlice) and operands[0] in self._tables:
-            self._tables[node] = self._written(node)
+            self._tables[node] = self._write(node)
         else:
             types = node.op.results(node) if not isinstance(node.type, TensorType) else (node.tensor_type,)
             for each in types:
@@ -113,11 +113,11 @@ class SingleElements:
         """Where a window of an array begins, in bounds unless it has one element in a dimension."""
         scalars = [self.elements(each)[0] for each in starts]
         return [
-            _clamped(start, whole - size) if size > 1 else start
+            _clamp(start, whole - size) if size > 1 else start
             for start, whole, size in zip(scalars, node.shape, sizes, strict=True)
         ]
 
-    def _written(self, node: Node) -> Node:
+    def _write(self, node: Node) -> Node:
         """A table of which elements are written one after the other."""
         table, update, *starts = node.operands
         if table not in self._tables:
@@ -125,7 +125,7 @@ class SingleElements:
         first, written = self.starts(table, starts, update.shape), self._tables[table]
         for index, element in zip(np.ndindex(*update.shape), self.elements(update), strict=True):
             element = _reshape(element, (1,) * len(update.shape))
-            written = Node(ops.DynamicUpdateSlice(), (written, element, *_moved(first, index)))
+            written = Node(ops.DynamicUpdateSlice(), (written, element, *_move_starts(first, index)))
         return written
 
 
@@ -162,24 +162,24 @@ def _as_int64(number: Node) -> Node:
     return number if number.dtype == _INT64 else Node(ops.Convert(_INT64), (number,))
 
 
-def _clamped(number: Node, last: int) -> Node:
+def _clamp(number: Node, last: int) -> Node:
     """An integer brought into [0, last], as int64."""
-    if isinstance(number.op, ops.Constant):
-        return constant(min(max(0, int(number.op.array)), last), _INT64)
-    if last == 0:
-        return constant(0, _INT64)
+    known = integer_of(number) if last else 0
+    if known is not None:
+        return constant(min(max(0, known), last), _INT64)
     low = Node(ops.Maximum(), (_as_int64(number), constant(0, _INT64)))
     return Node(ops.Minimum(), (low, constant(last, _INT64)))
 
 
-def _moved(starts: Sequence[Node], index: Sequence[int]) -> list[Node]:
+def _move_starts(starts: Sequence[Node], index: Sequence[int]) -> list[Node]:
     """The starts, so many elements behind; of one type."""
     return [_plus(_as_int64(start), k) for start, k in zip(starts, index, strict=True)]
 
 
 def _plus(number: Node, k: int) -> Node:
-    if isinstance(number.op, ops.Constant):
-        return constant(int(number.op.array) + k, _INT64)
+    known = integer_of(number)
+    if known is not None:
+        return constant(known + k, _INT64)
     return Node(ops.Add(), (number, constant(k, _INT64))) if k else number
 
 
@@ -252,7 +252,7 @@ def _dynamic_slice(known: SingleElements, node: Node) -> list[_Elements]:
     first = known.starts(array, starts, node.shape)
     if array in known._tables:
         table, every = known.table(array), np.ndindex(*node.shape)
-        return [_array_of([_read(table, _moved(first, index)) for index in every], node.shape)]
+        return [_array_of([_read(table, _move_starts(first, index)) for index in every], node.shape)]
     elements = known.at(array)
     result = np.empty(node.shape, object)
     for index in np.ndindex(*node.shape):
@@ -265,7 +265,7 @@ def _options(
 ) -> Iterator[tuple[Ints, Node | None]]:
     """Where an element of a window may lie, and when it does, but for the first; None where it is at once."""
     reaches = [whole - size for whole, size in zip(shape, sizes, strict=True)]
-    numbers = [_clamped(start, reach) for start, reach in zip(starts, reaches, strict=True)]
+    numbers = [_clamp(start, reach) for start, reach in zip(starts, reaches, strict=True)]
     for begin in np.ndindex(*[reach + 1 for reach in reaches]):
         tests = [
             Node(ops.Compare("EQ"), (number, constant(k, _INT64)))
@@ -308,7 +308,7 @@ def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
     initial = [known.elements(each)[0] for each in node.operands[count:]]
     shape = arrays[0].shape[: len(kept)]
     rows = {at: list(zip(*[each[at].flat for each in arrays], strict=True)) for at in np.ndindex(*shape)}
-    return _folded(op.computation, initial, rows, shape)
+    return _fold(op.computation, initial, rows, shape)
 
 
 def _reduce_window(known: SingleElements, node: Node) -> list[_Elements]:
@@ -322,7 +322,7 @@ def _reduce_window(known: SingleElements, node: Node) -> list[_Elements]:
     for at in np.ndindex(*shape):
         where = _in_window(op, arrays[0].shape, at)
         rows[at] = [tuple([each[index] for each in arrays]) for index in where]
-    return _folded(op.computation, initial, rows, shape)
+    return _fold(op.computation, initial, rows, shape)
 
 
 def _in_window(op: ops.ReduceWindow, shape: Ints, at: Ints) -> Iterator[Ints]:
@@ -330,8 +330,8 @@ def _in_window(op: ops.ReduceWindow, shape: Ints, at: Ints) -> Iterator[Ints]:
     for inside in np.ndindex(*op.window_dimensions):
         index = []
         for axis, size in enumerate(shape):
-            place = at[axis] * op.window_strides[axis] + inside[axis] * op.window_dilations[axis]
-            k, hole = divmod(place - op.padding[axis][0], op.base_dilations[axis])
+            position = at[axis] * op.window_strides[axis] + inside[axis] * op.window_dilations[axis]
+            k, hole = divmod(position - op.padding[axis][0], op.base_dilations[axis])
             index += [k] if not hole and 0 <= k < size else []
         if len(index) == len(shape):
             yield tuple(index)
@@ -340,7 +340,7 @@ def _in_window(op: ops.ReduceWindow, shape: Ints, at: Ints) -> Iterator[Ints]:
 _Row: TypeAlias = tuple[Node, ...]
 
 
-def _folded(
+def _fold(
     computation: Graph, initial: list[Node], rows: dict[Ints, list[_Row]], shape: Ints
 ) -> list[_Elements]:
     """The fold of the rows at each index: one array for each result."""

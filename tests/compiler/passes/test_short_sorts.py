@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,49 @@ def test_other_sorts_stay() -> None:
     assert sorts_left(lambda x: lax.sort(x, 0)[4], 9, 100_000) == 1, "arrays between groups take more memory"
     assert sorts_left(lambda x: lax.sort(x, 0)[4], 9, 100, dtype="complex64") == 1
     assert sorts_left(lambda x: lax.sort((x, -x), 0, num_keys=1)[0][4], 9, 100) == 1
+
+
+# --- the first elements of vectors -------------------------------------------------------------------------------
+
+#: Functions of a vector, and whether they want a few of its sorted elements and nothing else.
+FIRST: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "top_k": (lambda x: lax.top_k(x, 3), True),
+    "argsort": (lambda x: xarr.argsort(x)[:2], True),
+    "sort": (lambda x: (xarr.sort(x)[:4:2], xarr.sort(x)[0]), True),
+    "descending": (lambda x: xarr.argsort(x, descending=True)[1:3], False),
+    "beside others": (lambda x: [e[:2] for e in lax.sort((x, xarr.arange(x.size) * 3), num_keys=1)], True),
+    "two keys": (lambda x: [e[:2] for e in lax.sort((x, x[::-1]), num_keys=2)], False),
+    "many": (lambda x: xarr.sort(x)[:9], False),
+    "all too": (lambda x: (xarr.sort(x)[:2], xarr.sort(x)), False),
+    "the last": (lambda x: xarr.sort(x)[-2:], False),
+    "rows": (lambda x: xarr.sort(x.reshape(4, 10), axis=1)[:, :2], False),
+}
+
+
+@pytest.mark.usefixtures("fused")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint32"])
+@pytest.mark.parametrize("name", FIRST)
+def test_first_elements_are_those_of_the_sort(name: str, dtype: str) -> None:
+    function, is_few = FIRST[name]
+    x = np.random.default_rng(1).integers(0, 9, 40).astype(dtype)
+    if x.dtype.kind == "f":
+        x[[3, 8, 20, 21, 30]] = -0.0, np.nan, -np.inf, 0.0, np.inf
+    else:
+        x[[3, 8, 20, 21, 30]] = [np.iinfo(dtype).max, np.iinfo(dtype).min] * 2 + [np.iinfo(dtype).max]
+    graph = xarr.jit(function).lower(x).stage("fused")
+    assert (ops.Sort not in graph.op_classes) == is_few
+    leaves = xarr.tree.leaves(xarr.jit(function)(x)), xarr.tree.leaves(function(xarr.asarray(x)))
+    for got, wanted in zip(*leaves, strict=True):
+        assert_same(np.asarray(got), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "int8", "float16", "bool"])
+def test_other_types_are_sorted(dtype: str) -> None:
+    assert (
+        ops.Sort in xarr.jit(lambda x: xarr.sort(x)[:2]).lower(np.zeros(40, dtype)).stage("fused").op_classes
+    )
+
+
+def test_equal_elements_keep_their_order_where_keys_are_the_greatest() -> None:
+    x = np.full(12, np.iinfo(np.int64).max)
+    assert np.asarray(xarr.jit(lambda x: xarr.argsort(x)[:3])(x)).tolist() == [0, 1, 2]

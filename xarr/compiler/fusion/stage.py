@@ -15,7 +15,7 @@ from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
-from xarr.compiler.passes.short_sorts import compare_short_rows
+from xarr.compiler.passes.short_sorts import compare_short_rows, look_for_first_elements
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.plan.declared_ranges import declare_ranges
@@ -93,7 +93,8 @@ def _fuse(
 
     machine = schedule()
     if min_work <= 1:
-        graph = group_systems(repeat_positions(compare_short_rows(graph, machine.target)), machine)
+        graph = look_for_first_elements(compare_short_rows(graph, machine.target), machine.target)
+        graph = group_systems(repeat_positions(graph), machine)
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work, over)
     return share_groups(grouped, machine.target.min_alike_groups)
 

@@ -1,19 +1,32 @@
-"""Short rows of which one sorted element is wanted, such as medians of windows, by comparisons in a loop.
+"""Sorts of which a few elements are wanted: medians of windows, `top_k`.
+
+Short rows of which one sorted element is wanted are sorted by comparisons in a loop.
 
 A library sorts a row after the other.  A network of comparisons, which are the same for every row, sorts as many rows
 at once as there are lanes, reads them where they lie, and leaves out what the wanted element does not depend on.
+
+Of vectors of which only the first elements are wanted, each is looked for among those behind the one before: a
+reduction in lanes takes as long as reading the keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+import numpy as np
+
+from xarr.compiler.sort_keys import order_of
 from xarr.compiler.target import Target
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.ir import ops
-from xarr.ir.computations import lexicographic
+from xarr.ir.computations import combiner, lexicographic
+from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.rewriting import find_users
+from xarr.ir.types import TensorType
+
+_INT64: Final = np.dtype(np.int64)
 
 
 def compare_short_rows(graph: Graph, target: Target) -> Graph:
@@ -117,3 +130,117 @@ def _take_rest(element: Node, op: ops.Slice, axis: int) -> Node:
     starts, limits = list(op.start_indices), list(op.limit_indices)
     starts[axis], limits[axis] = 0, 1
     return Node(ops.Slice(tuple(starts), tuple(limits), op.strides), (element,))
+
+
+# --- the first elements of vectors -------------------------------------------------------------------------------
+
+
+def look_for_first_elements(graph: Graph, target: Target) -> Graph:
+    """The graph with the first elements of sorted vectors one by one, where the others are not wanted."""
+    if ops.Sort not in graph.op_classes:
+        return graph
+    users = find_users(graph)
+    sorts = [node for node in graph.nodes if isinstance(node.op, ops.Sort)]
+    counts = {node: _count_first(node, users, graph.results) for node in sorts}
+    few = {node for node, count in counts.items() if _are_few(node, count, target)}
+    if not few:
+        return graph
+    positions: dict[Node, list[Node]] = {}
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        old, which = _sort_of(node.operands[0]) if isinstance(node.op, ops.Slice) else (node, 0)
+        if old not in few or not isinstance(node.op, ops.Slice):
+            return None
+        new, _ = _sort_of(operands[0])
+        if new not in positions:
+            positions[new] = _first_positions(new, counts[old])
+        (start,), (limit,), (stride,) = node.op.start_indices, node.op.limit_indices, node.op.strides
+        parts = [_element_at(new.operands[which], at) for at in positions[new][start:limit:stride]]
+        return parts[0] if len(parts) == 1 else Node(ops.Concatenate(0), tuple(parts))
+
+    return rewritten(graph, rule)
+
+
+def _sort_of(result: Node) -> tuple[Node, int]:
+    """The operation of which a node is a result, and which one."""
+    is_part = isinstance(result.op, ops.GetTupleElement)
+    return (result.operands[0], result.op.index) if is_part else (result, 0)  # type: ignore[attr-defined]
+
+
+def _count_first(node: Node, users: Mapping[Node, Sequence[Node]], results: Sequence[Node]) -> int:
+    """The number of elements that are sliced from the front; 0 if something else uses a sort."""
+    parts = [node] if isinstance(node.type, TensorType) else users.get(node, [])
+    readers = [reader for part in parts for reader in users.get(part, [])]
+    is_sliced = all(isinstance(each.op, ops.Slice) and each.tensor_type.size for each in readers)
+    is_known = all(part is node or isinstance(part.op, ops.GetTupleElement) for part in parts)
+    if not (is_sliced and is_known) or any(each in results for each in (node, *parts)):
+        return 0
+    return max([each.op.limit_indices[0] for each in readers if isinstance(each.op, ops.Slice)], default=0)
+
+
+def _are_few(node: Node, count: int, target: Target) -> bool:
+    """Whether so many elements of a vector are looked for: its order is that of one number for each."""
+    (*_, size), types = node.operands[0].shape, [each.tensor_type for each in node.operands]
+    is_vector = types[0].rank == 1 and not any(type.dynamic for type in types)
+    is_less = 0 < count <= target.max_first_elements and count * target.min_elements_behind <= size
+    return is_vector and is_less and _keys(node) is not None
+
+
+def _keys(node: Node) -> Node | None:
+    """An int64 for each element, in ascending order where the elements are in that of the sort; None without one."""
+    assert isinstance(node.op, ops.Sort)
+    order = order_of(node.op.comparator)
+    if order is None or len(order.columns) != 1:
+        return None
+    keys = ops.Map((0,), order.key).decompose(*node.operands)
+    (column,) = order.columns
+    if keys is None or keys.dtype.kind not in "iuf" or keys.dtype == np.uint64 or keys.dtype.itemsize < 4:
+        return None
+    if keys.dtype.kind == "f":
+        if not column.total:
+            return None
+        keys = _bits_in_order(keys)
+    keys = Node(ops.Convert(_INT64), (keys,)) if keys.dtype != _INT64 else keys
+    return Node(ops.Not(), (keys,)) if column.descending else keys
+
+
+def _bits_in_order(numbers: Node) -> Node:
+    """Integers in the total order of floats: of negative ones all bits but the sign are turned."""
+    dtype = np.dtype(f"i{numbers.dtype.itemsize}")
+    bits = Node(ops.BitcastConvert(dtype), (numbers,))
+    most, last = full(np.iinfo(dtype).max, bits.shape, dtype), full(8 * dtype.itemsize - 1, bits.shape, dtype)
+    turned = Node(ops.And(), (Node(ops.ShiftRightArithmetic(), (bits, last)), most))
+    return Node(ops.Xor(), (bits, turned))
+
+
+def _first_positions(node: Node, count: int) -> list[Node]:
+    """Where the first elements of a sort stand in its operands, each behind the one before."""
+    keys = _keys(node)
+    assert keys is not None, "it is one of those that are few"
+    numbers = Node(ops.Iota(TensorType(keys.shape, _INT64), 0))
+    most = full(np.iinfo(_INT64).max, keys.shape, _INT64)
+    positions: list[Node] = []
+    is_left: Node | None = None
+    for _ in range(count):
+        least = _least(keys if is_left is None else Node(ops.Select(), (is_left, keys, most)))
+        is_least = Node(ops.Compare("EQ"), (keys, least))
+        fits = is_least if is_left is None else Node(ops.And(), (is_least, is_left))
+        at = _least(Node(ops.Select(), (fits, numbers, most)))
+        positions.append(Node(ops.Slice((0,), (1,), (1,)), (at,)))
+        is_behind = Node(ops.And(), (is_least, Node(ops.Compare("GT"), (numbers, at))))
+        is_left = Node(ops.Or(), (Node(ops.Compare("GT"), (keys, least)), is_behind))
+    return positions
+
+
+def _least(numbers: Node) -> Node:
+    """The least number, in each element of an array."""
+    reduce = ops.Reduce((0,), combiner(ops.Minimum(), _INT64))
+    least = Node(reduce, (numbers, constant(np.iinfo(_INT64).max, _INT64)))
+    return Node(ops.BroadcastInDim(numbers.shape, ()), (least,))
+
+
+def _element_at(array: Node, position: Node) -> Node:
+    """The element of an array there, as an array of one."""
+    if isinstance(array.op, ops.Iota):
+        return position if array.dtype == _INT64 else Node(ops.Convert(array.dtype), (position,))
+    return Node(ops.DynamicSlice((1,)), (array, Node(ops.Reshape(()), (position,))))

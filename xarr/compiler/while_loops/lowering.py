@@ -27,6 +27,7 @@ from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.integer_ranges import Range
+from xarr.ir.ops.control import pack_results, unpack_results
 from xarr.ir.single_elements import NotSplit, SingleElements, join, split
 from xarr.ir.types import TensorType
 
@@ -185,15 +186,12 @@ def _by_elements(
     op = ops.NativeWhile(cond, body, extended.loop.progress, form.describe(), checks)
     carried = operands if extended.initial is None else (*operands, *extended.initial.inline(*operands))
     rows = [split(old) if count > 1 else [old] for old, count in zip(carried, counts, strict=True)]
-    wide = Node(op, tuple([each for row in rows for each in row]))
-    parts = (
-        [wide] if sum(counts) == 1 else [Node(ops.GetTupleElement(k), (wide,)) for k in range(sum(counts))]
-    )
+    parts = unpack_results(Node(op, tuple([each for row in rows for each in row])))
     results = [
         join(parts[k : k + count], old.shape) if count > 1 else parts[k]
         for k, count, old in zip(first, counts, operands, strict=False)
     ]
-    return results[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(results))
+    return pack_results(results)
 
 
 def _elements_carried(loop: ops.While, target: Target) -> list[int]:
@@ -227,7 +225,7 @@ def _with_elements(graph: Graph, counts: list[int], target: Target) -> Graph:
 
 
 def _results_of(known: SingleElements, node: Node, count: int) -> list[Node]:
-    """What becomes of a result: so many elements, one number, or a table."""
+    """The nodes of a result: so many elements, one number, or a table."""
     if node.tensor_type.size == 1:
         return [join(known.elements(node), node.shape)]
     return known.elements(node) if count > 1 else [known.table(node)]

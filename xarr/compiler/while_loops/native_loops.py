@@ -473,7 +473,7 @@ class _Reader:
 
 
 def _updates(old: Node, new: Node) -> list[Node]:
-    """What each step writes to a carried array, one part after the other; nothing if it is no such array."""
+    """The updates of a carried array in each step, one part after the other; none if it is no such array."""
     updates = []
     while isinstance(new.op, ops.DynamicUpdateSlice) and new.shape and new is not old:
         updates.append(new)

@@ -214,8 +214,8 @@ def test_loops_of_no_steps_that_read_a_part_of_what_never_changes() -> None:
 
     agree(function, RNG.normal(size=7), native=False)
     agree(
-        lambda x: lax.while_loop(lambda s: s[0] < 0, lambda s: s + (x * 2)[1:3], x[:2]),
-        np.ones(5),
+        lambda x: lax.while_loop(lambda s: s[0] < 0, lambda s: s + (x * 2)[1:13], x[:12]),
+        np.ones(30),
         native=False,
     )
 
@@ -250,10 +250,10 @@ def test_element_types(dtype: str) -> None:
 
 
 def test_other_loops_go_on_step_by_step() -> None:
-    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: xarr.sort(s) * 2, x), np.arange(5.0), native=False)
-    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: s[::-1] * i, x), np.arange(5.0), native=False)
+    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: xarr.sort(s) * 2, x), np.arange(12.0), native=False)
+    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: s[::-1] * i, x), np.arange(12.0), native=False)
     agree(lambda x: lax.fori_loop(0, 3, lambda i, s: s * 2, x), np.zeros((0, 3)), native=False)
-    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: (s[1], s[0]), (x, x + 1)), np.arange(5.0))
+    agree(lambda x: lax.fori_loop(0, 3, lambda i, s: (s[1], s[0]), (x, x + 1)), np.arange(12.0))
 
 
 def test_a_loop_inside_a_loop() -> None:
