@@ -104,6 +104,7 @@ def test_what_has_no_rule_or_is_too_much_is_refused() -> None:
         (lambda x: x + x, 3, 400),  # too many elements
         (lambda x: xarr.exp(x) * xarr.exp(x[::-1]), 64, 20),  # too much work
         (lambda x: xarr.sum(x.astype("float16")), 64, 400),  # summed up in float32
+        (lambda x: lax.dynamic_index_in_dim(xarr.tile(x, 3), x[0]), 64, 400),  # one of twelve
     ):
         with pytest.raises(NotSplit):
             split_up(xarr.lower(function, xarr.asarray(V)).stage("decomposed"), most, most_work)

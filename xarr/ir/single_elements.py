@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ _Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.object_]]"
 
 _INT64: Final = np.dtype(np.int64)
 _UINT64: Final = np.dtype(np.uint64)
+#: Elements among which one is chosen by where it lies.
+_MOST_OPTIONS: Final = 9
 
 
 class NotSplit(Exception):
@@ -263,18 +266,20 @@ def _dynamic_slice(known: SingleElements, node: Node) -> list[_Elements]:
 def _options(
     shape: Ints, sizes: Ints, index: Ints, starts: Sequence[Node]
 ) -> Iterator[tuple[Ints, Node | None]]:
-    """Where an element of a window may lie, and when it does, but for the first; None where it is at once."""
+    """Where an element of a window may lie, and when it does: None where there is no condition."""
     reaches = [whole - size for whole, size in zip(shape, sizes, strict=True)]
     numbers = [_clamp(start, reach) for start, reach in zip(starts, reaches, strict=True)]
-    for begin in np.ndindex(*[reach + 1 for reach in reaches]):
-        tests = [
-            Node(ops.Compare("EQ"), (number, constant(k, _INT64)))
-            for number, k, reach in zip(numbers, begin, reaches, strict=True)
-            if reach
-        ]
+    known = [integer_of(number) for number in numbers]
+    rows = zip(known, reaches, strict=True)
+    ranges = [range(reach + 1) if k is None else range(k, k + 1) for k, reach in rows]
+    if prod(map(len, ranges)) > _MOST_OPTIONS:
+        raise NotSplit
+    for begin in product(*ranges):
         holds: Node | None = None
-        for test in tests:
-            holds = test if holds is None else Node(ops.And(), (holds, test))
+        for number, k in zip(numbers, begin, strict=True):
+            if integer_of(number) is None:
+                test = Node(ops.Compare("EQ"), (number, constant(k, _INT64)))
+                holds = test if holds is None else Node(ops.And(), (holds, test))
         yield tuple([k + j for k, j in zip(begin, index, strict=True)]), holds
 
 
