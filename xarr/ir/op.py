@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, datac
 
 from xarr.base.frozen_dataclasses import make_record, record
 from xarr.errors import DTypeError, ShapeError, pluralize
-from xarr.ir.types import TensorType, TupleType, Type
+from xarr.ir.types import TensorType, TupleType, Type, element_types
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Graph, Node
@@ -60,6 +60,8 @@ class Op:
     runs_graphs: ClassVar[bool] = False
     #: Whether the result can be the memory of the operand, read in another order.
     is_view: ClassVar[bool] = False
+    #: Whether a tuple is not one result, but several.
+    has_several_results: ClassVar[bool] = False
     #: Whether an operand that has the result's type already is the result.
     only_changes_type: ClassVar[bool] = False
 
@@ -125,7 +127,7 @@ class Op:
 
     def results(self, node: Node) -> tuple[Type, ...]:
         """The types of the results of `node`, whose own type is their tuple unless there is one."""
-        return (node.type,)
+        return element_types(node.type) if self.has_several_results else (node.type,)
 
     def result_number(self, node: Node) -> int | None:
         """Which result of its operand's op `node` is; None for all nodes that compute something."""

@@ -31,7 +31,7 @@ from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.rewriting import rewritten_throughout
 from xarr.ir.stablehlo.printer import Printer
-from xarr.ir.types import Ints, TensorType, TupleType, Type, element_types
+from xarr.ir.types import Ints, TensorType, TupleType, Type
 
 _INT64: Final = np.dtype(np.int64)
 #: The types of keys by their bits.
@@ -49,13 +49,11 @@ class NumberedSort(Op):
     name = "xarr.numbered_sort"
     lax_name = "sort"
     is_internal = True
+    has_several_results = True
 
     def infer(self, *operands: Type) -> Type:
         (keys,) = self.tensors(operands, 1)
         return TupleType((keys, TensorType(keys.shape, _INT64)))
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return printer.generic(node, "", [], node.operands)

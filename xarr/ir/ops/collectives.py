@@ -16,7 +16,7 @@ import numpy as np
 from xarr.communication.communicator import Grid
 from xarr.communication.process_groups import ReplicaGroups, Rows, Strategy, group_of, process_groups
 from xarr.errors import ShapeError
-from xarr.ir.graph import Graph, Node, element_types, parameter
+from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add
 from xarr.ir.ops.reduction import check_signature
@@ -58,6 +58,7 @@ class Collective(Op):
     channel_type: int
     #: Whether members may be in no group.
     is_partial: ClassVar[bool] = False
+    has_several_results = True
 
     @property
     def is_pure(self) -> bool:
@@ -89,9 +90,6 @@ class Collective(Op):
     def members(self, grid: Grid, rank: int) -> tuple[int, ...]:
         """The ranks of the members that take part together with one; none if that is in no group."""
         return group_of(self.process_groups(grid), rank, self.member_count)
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def signature(self, operands: Sequence[Type]) -> str:
         """The line of what members of a group must agree on: `(f32[4], add, replica_groups=all)`."""

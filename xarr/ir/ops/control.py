@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.base.frozen_dataclasses import record
-from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.binary import Add
 from xarr.ir.ops.creation import Constant
@@ -94,6 +94,7 @@ class OptimizationBarrier(Op):
 
     name = "stablehlo.optimization_barrier"
     lax_name = "optimization_barrier"
+    has_several_results = True
 
     @property
     def is_pure(self) -> bool:
@@ -105,9 +106,6 @@ class OptimizationBarrier(Op):
 
     def decompose(self, *operands: Node) -> Node:
         return pack_results(operands)
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         if not node.operands:

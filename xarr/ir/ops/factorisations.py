@@ -56,13 +56,11 @@ class Factorisation(Op):
 
     #: LAPACK's names of the routine without the letter: for reals, for complex numbers.
     routines: ClassVar[tuple[str, str]]
+    has_several_results = True
 
     def letters(self) -> dict[str, str]:
         """LAPACK's letters for the attributes."""
         return {}
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return node.type.elements if isinstance(node.type, TupleType) else (node.type,)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         dtype = node.operands[0].dtype

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import INTEGER
-from xarr.ir.graph import Graph, element_types
+from xarr.ir.graph import Graph
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints
@@ -334,6 +334,7 @@ class Scatter(Op):
     unique_indices: bool = False
     name = "stablehlo.scatter"
     lax_name = "scatter"
+    has_several_results = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -443,9 +444,6 @@ class Scatter(Op):
             self.index_vector_dim,
             _batching(self.input_batching_dims, self.scatter_indices_batching_dims, self.index_vector_dim),
         )
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         names = (

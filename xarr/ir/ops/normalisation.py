@@ -20,7 +20,7 @@ from xarr.ir.ops.formula import Term, sqrt
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import Reduce
 from xarr.ir.stablehlo.literals import float32
-from xarr.ir.types import TensorType, TupleType, Type, pack_types
+from xarr.ir.types import TensorType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -38,6 +38,7 @@ class BatchNorm(Op):
 
     epsilon: float
     feature_index: int
+    has_several_results = True
 
     def check_operands(self, operands: tuple[Type, ...], count: int) -> tuple[TensorType, TensorType]:
         """The types of the operand and of a vector of features; `count` vectors follow the operand."""
@@ -54,9 +55,6 @@ class BatchNorm(Op):
             if vector is not feature:
                 self.fail("C3", f"wanted {feature.short()} for {x.short()}, got {vector.short()}")
         return x, feature
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return node.type.elements if isinstance(node.type, TupleType) else (node.type,)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = f"epsilon = {float32(self.epsilon)} : f32, feature_index = {self.feature_index} : i64"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xarr.communication.process_groups import AxisRef, Mesh
 from xarr.errors import ShapeError
-from xarr.ir.graph import Graph, element_types
+from xarr.ir.graph import Graph
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import quote
@@ -51,6 +51,7 @@ class ManualComputation(Op):
     world_size: int = 1
     name = "sdy.manual_computation"
     lax_name = "shard_map"
+    has_several_results = True
     is_internal = True
     runs_graphs = True
 
@@ -103,9 +104,6 @@ class ManualComputation(Op):
             self.fail("C4", f"wanted arrays as results, got {type.short()}")
         counts = self._counts(type, split)
         return type.with_shape(tuple([size * n for size, n in zip(type.shape, counts, strict=True)]))
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         names, body = printer.region(self.computation, terminator="sdy.return")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.dtypes import COMPLEX, FLOAT
-from xarr.ir.graph import Graph, Node, element_types, parameter
+from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add, Multiply
 from xarr.ir.ops.creation import Constant
@@ -45,6 +45,7 @@ class Reduce(Op):
     computation: Graph
     name = "stablehlo.reduce"
     lax_name = "reduce"
+    has_several_results = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -69,9 +70,6 @@ class Reduce(Op):
         check_signature(self, "C4", self.computation, scalars * 2, scalars)
         kept = tuple(size for axis, size in enumerate(arrays[0].shape) if axis not in self.dimensions)
         return pack_types(tuple(array.with_shape(kept) for array in arrays))
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         count = len(node.operands) // 2
@@ -239,6 +237,7 @@ class Sort(Op):
     comparator: Graph
     name = "stablehlo.sort"
     lax_name = "sort"
+    has_several_results = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -255,9 +254,6 @@ class Sort(Op):
             self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator"
         )
         return pack_types(arrays)
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         stable = "true" if self.is_stable else "false"

@@ -39,6 +39,8 @@ _INT32: Final = np.dtype(np.int32)
 class Composite(Op):
     """Base of what is printed as a `stablehlo.composite` of its name, with `definition` as decomposition."""
 
+    has_several_results = True
+
     def definition(self, *operands: Node) -> Node:
         """Build what runs where the composite is not known: what it decomposes into, unless a class says otherwise."""
         result = self.decompose(*operands)
@@ -48,9 +50,6 @@ class Composite(Op):
     def composite_attributes(self) -> str:
         """The attributes as text; "" for none."""
         return ""
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return node.type.elements if isinstance(node.type, TupleType) else (node.type,)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         parameters = [parameter(operand.type) for operand in node.operands]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xarr.ir.graph import Graph, element_types
+from xarr.ir.graph import Graph
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import array_literal, dense
@@ -60,6 +60,7 @@ class ReduceWindow(Op):
     computation: Graph
     name = "stablehlo.reduce_window"
     lax_name = "reduce_window"
+    has_several_results = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -102,9 +103,6 @@ class ReduceWindow(Op):
         check_entries(self, ("C10", "C11"), "window_dilation", self.window_dilations, operand.rank, where)
         check_padding(self, "C12", self.padding, operand.rank, where)
         check_extents(self, "C15", self.window, operand.shape, where)
-
-    def results(self, node: Node) -> tuple[Type, ...]:
-        return element_types(node.type)
 
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = (
