@@ -41,49 +41,17 @@ def _fill() -> Callable[..., bool] | None:
 
 
 def _text() -> str:
-    returned = {
-        name: "\n  ".join(builtin.return_lines(name)) for name in ("_Py_TrueStruct", "_Py_FalseStruct")
-    }
-    return f"""{builtin.DECLARATIONS}
-declare ptr @PyLong_AsVoidPtr(ptr)
-define ptr @fill(ptr %self, ptr %arguments, i64 %count) nounwind {{
-entry:
-  %number = load ptr, ptr %arguments, align 8
-  %table = call ptr @PyLong_AsVoidPtr(ptr %number)
-  %last = sub i64 %count, 1
-  %sample.slot = getelementptr ptr, ptr %arguments, i64 %last
-  %sample = load ptr, ptr %sample.slot, align 8
-  %class.slot = getelementptr i8, ptr %sample, i64 {struct_offsets.CLASS}
-  %class = load ptr, ptr %class.slot, align 8
-  br label %next
-next:
-  %k = phi i64 [ 1, %entry ], [ %k.next, %put ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %look, label %yes
-look:
-  %array.slot = getelementptr ptr, ptr %arguments, i64 %k
-  %array = load ptr, ptr %array.slot, align 8
-  %own.slot = getelementptr i8, ptr %array, i64 {struct_offsets.CLASS}
-  %own = load ptr, ptr %own.slot, align 8
-  %alike = icmp eq ptr %own, %class
-  br i1 %alike, label %flags.look, label %no
-flags.look:
-  %flags.slot = getelementptr i8, ptr %array, i64 {struct_offsets.FLAGS}
-  %flags = load i32, ptr %flags.slot, align 4
-  %needed = and i32 %flags, {struct_offsets.USABLE}
-  %usable = icmp eq i32 %needed, {struct_offsets.USABLE}
-  br i1 %usable, label %put, label %no
-put:
-  %data.slot = getelementptr i8, ptr %array, i64 {struct_offsets.DATA}
-  %data = load ptr, ptr %data.slot, align 8
-  %slot = getelementptr ptr, ptr %table, i64 %k
-  %before = getelementptr i8, ptr %slot, i64 -8
-  store ptr %data, ptr %before, align 8
-  %k.next = add i64 %k, 1
-  br label %next
-yes:
-  {returned["_Py_TrueStruct"]}
-no:
-  {returned["_Py_FalseStruct"]}
-}}
-"""
+    lines = [
+        f"{builtin.DECLARATIONS}declare ptr @PyLong_AsVoidPtr(ptr)",
+        "define ptr @fill(ptr %self, ptr %every, i64 %all) nounwind {",
+        "entry:",
+        "  %number = load ptr, ptr %every, align 8",
+        "  %arguments = getelementptr ptr, ptr %every, i64 1",
+        "  %count = sub i64 %all, 1",
+        *builtin.collect_lines("%count", "call ptr @PyLong_AsVoidPtr(ptr %number)"),
+        *builtin.return_lines("_Py_TrueStruct"),
+        "no:",
+        *builtin.return_lines("_Py_FalseStruct"),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"

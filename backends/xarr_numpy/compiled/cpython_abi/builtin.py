@@ -135,7 +135,7 @@ def _run_text(name: str) -> str:
         *_owner_data("work", 0),
         *_element("wanted", "work", 2),
         "  %size = add i64 %count, 1",
-        *_collecting("%wanted", "alloca ptr, i64 %size"),
+        *collect_lines("%wanted", "alloca ptr, i64 %size, align 8"),
         "  %numbers = getelementptr i64, ptr %work.data, i64 4",
         "  %numbers.target = getelementptr ptr, ptr %buffers, i64 %count",
         "  store ptr %numbers, ptr %numbers.target, align 8",
@@ -158,7 +158,7 @@ def _element(name: str, owner: str, number: int) -> list[str]:
     ]
 
 
-def _collecting(count: str, buffers: str) -> list[str]:
+def collect_lines(count: str, buffers: str) -> list[str]:
     """Lines that put the addresses of the data of `count` arrays into `%buffers`, which an instruction makes.
 
     They go over classes, then over what only arrays have, and end where the label `run` begins, or go to `no`.
@@ -186,7 +186,7 @@ def _collecting(count: str, buffers: str) -> list[str]:
         f"  %fits = icmp eq i64 %count, {count}",
         "  br i1 %fits, label %sort, label %no",
         "sort:",
-        f"  %buffers = {buffers}, align 8",
+        f"  %buffers = {buffers}",
         f"  %last.k = sub i64 {count}, 1",
         "  %last.slot = getelementptr ptr, ptr %arguments, i64 %last.k",
         "  %last.array = load ptr, ptr %last.slot, align 8",
@@ -213,7 +213,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
         f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         *([f"  %arena = alloca [{arena} x i8], align 64"] if on_stack else []),
-        *_collecting(str(count), f"alloca [{count + 2} x ptr]"),
+        *collect_lines(str(count), f"alloca [{count + 2} x ptr], align 8"),
         *_owner_data("statics", 0),
         f"  %statics.target = getelementptr ptr, ptr %buffers, i64 {count + 1}",
         "  store ptr %statics.data, ptr %statics.target, align 8",
