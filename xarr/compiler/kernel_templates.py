@@ -63,8 +63,9 @@ class _Template:
 
     def __init__(self, fusion: ops.Fusion, numbers: Sequence[int], build: Build, draft: Draft) -> None:
         trace = NumberTrace(numbers)
-        self._kernel = build(_with_numbers(fusion, dict(zip(numbers, trace.inputs, strict=True))))
-        self._made, results = draft(self._kernel)
+        kernel = build(_with_numbers(fusion, dict(zip(numbers, trace.inputs, strict=True))))
+        self._has_scratch = bool(kernel.scratch)
+        self._made, results = draft(kernel)
         self._follow = trace.follow(results)
         self.uses = 0
 
@@ -74,7 +75,7 @@ class _Template:
         if results is None:
             return None
         self.uses += 1
-        return TemplateKernel(lambda: build(fusion), (self._made, results), bool(self._kernel.scratch))
+        return TemplateKernel(lambda: build(fusion), (self._made, results), self._has_scratch)
 
 
 class _AlikeGroups:

@@ -305,6 +305,7 @@ def _is_known(op: Op, dtypes: tuple[DType, ...]) -> bool:
     return bool(dtypes) and not op.graphs and apply_elementwise(op, dtypes, operands) is not None
 
 
+@lru_cache(4096)
 def holds(type: Type) -> bool:
     """Whether loops can hold the elements of arrays of a type."""
     return isinstance(type, TensorType) and not type.dynamic and 0 not in type.shape

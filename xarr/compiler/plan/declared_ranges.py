@@ -19,17 +19,21 @@ from xarr.ir.rewriting import rewritten_throughout
 
 #: What reads or writes at indices.
 _INDEXED: Final = frozenset({ops.Gather, ops.Scatter, ops.DynamicSlice, ops.DynamicUpdateSlice})
+_LOOPS: Final = (ops.Fusion, ops.NativeWhile)
 
 
 def declare_ranges(graph: Graph) -> Graph:
     """`graph` with the ranges of what its groups read for indices; equal groups declare what holds for all of them."""
-    if _INDEXED.isdisjoint(graph.op_classes) or graph.op_classes.isdisjoint((ops.Fusion, ops.NativeWhile)):
+    if _INDEXED.isdisjoint(graph.op_classes) or graph.op_classes.isdisjoint(_LOOPS):
+        return graph
+    groups = {node.op for each in graph.walk() for node in each.nodes if isinstance(node.op, _LOOPS)}
+    if not any(map(_numbers, groups)):
         return graph
     declared: dict[ops.Fusion | ops.NativeWhile, tuple[Range | None, ...]] = {}
 
     def note(node: Node, range_of: RangeOf) -> None:
         op = node.op
-        if isinstance(op, ops.Fusion | ops.NativeWhile) and (numbers := _numbers(op)):
+        if isinstance(op, _LOOPS) and (numbers := _numbers(op)):
             ranges = [range_of(each) if k in numbers else None for k, each in enumerate(node.operands)]
             before = declared.get(op)
             declared[op] = tuple(ranges if before is None else map(hull, before, ranges))
@@ -40,7 +44,7 @@ def declare_ranges(graph: Graph) -> Graph:
         return graph
 
     def declare(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if not isinstance(node.op, ops.Fusion | ops.NativeWhile) or node.op not in new:
+        if not isinstance(node.op, _LOOPS) or node.op not in new:
             return None
         return node.rebuilt(operands, new[node.op])
 
