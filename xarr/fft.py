@@ -20,7 +20,7 @@ from xarr.base.names import public_names as _public_names
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
 from xarr.calls.fourier_calls import FOURIER_ROWS
-from xarr.calls.host_functions import ROWS, tries_host
+from xarr.calls.host_functions import ROWS
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
 from xarr.calls.remembered_calls import remembers_calls
@@ -401,7 +401,7 @@ def irfft2(
 # --- frequencies ----------------------------------------------------------------------------------
 
 
-@tries_host
+@remembers_calls
 def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `fft` of n points at distance d: 0, 1 … n / 2 - 1, -n / 2 … -1, over n d.
 
@@ -415,7 +415,7 @@ def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLi
     return _frequencies(signed, size, d, device, dtype)
 
 
-@tries_host
+@remembers_calls
 def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `rfft` of n points at distance d: 0, 1 … n // 2, over n d.
 

@@ -77,6 +77,19 @@ CALLS: dict[str, Callable[[Any, Any, Any, int | None], Any]] = {
     "outer ufunc": lambda x, y, n, axis: xarr.subtract.outer(x, y),
     "bincount": lambda x, y, n, axis: xarr.bincount(x, minlength=3),
 }
+#: Others, some of which compute values at once, to see whether there are any.
+FACTORS: dict[str, Callable[[Any, Any, Any, int | None], Any]] = {
+    "convolve": lambda x, y, n, axis: xarr.convolve(x, y),
+    "det": lambda x, y, n, axis: xarr.linalg.det(x),
+    "qr": lambda x, y, n, axis: xarr.linalg.qr(x)[1],
+    "svd": lambda x, y, n, axis: xarr.linalg.svd(x)[1],
+    "eigh": lambda x, y, n, axis: xarr.linalg.eigh(x).eigenvalues,
+    "pinv": lambda x, y, n, axis: xarr.linalg.pinv(x),
+    "inv": lambda x, y, n, axis: xarr.linalg.inv(x),
+    "solve": lambda x, y, n, axis: xarr.linalg.solve(x, y),
+    "cond": lambda x, y, n, axis: xarr.linalg.cond(x, 1),
+    "polyfit": lambda x, y, n, axis: xarr.polyfit(x, y, 1),
+}
 
 
 @pytest.fixture
@@ -121,7 +134,7 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> str:
 
 @pytest.mark.implicit
 @pytest.mark.usefixtures("at_first")
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [*CALLS, *FACTORS])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32))
 def test_remembered_calls_give_the_bits_and_errors_of_recorded_ones(name: str, seed: int) -> None:
@@ -134,9 +147,10 @@ def test_remembered_calls_give_the_bits_and_errors_of_recorded_ones(name: str, s
         arrays[0] = arrays[0][::-1].T  # a view in another order
     number = NUMBERS[rng.integers(len(NUMBERS))]
     axis = None if rng.random() < 0.4 else int(rng.integers(3)) - 1
-    twice = [outcome(CALLS[name], *arrays, number, axis) for _ in range(2)]
+    call = (CALLS | FACTORS)[name]
+    twice = [outcome(call, *arrays, number, axis) for _ in range(2)]
     with xarr.config(small_arrays="lazy"):
-        assert twice == [outcome(CALLS[name], *arrays, number, axis)] * 2
+        assert twice == [outcome(call, *arrays, number, axis)] * 2
 
 
 @pytest.mark.usefixtures("at_first")
@@ -174,12 +188,39 @@ def test_what_is_remembered() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_results_of_calls_without_arrays_are_values_of_their_own() -> None:
+    for call in (lambda: xarr.hanning(8), lambda: xarr.tril_indices(4)[1], lambda: xarr.kaiser(8, 2.0)):
+        first, second = call(), call()
+        wanted = np.asarray(second).copy()
+        first[0] = 9
+        assert first.tolist()[0] == 9 and call().tolist() == second.tolist() == wanted.tolist()
+        doubled = xarr.jit(lambda a: a * 2, donate_argnums=0)(call())
+        assert doubled.tolist() == (wanted * 2).tolist() and call().tolist() == wanted.tolist()
+
+
+@pytest.mark.usefixtures("at_first")
+def test_systems_without_a_result_raise_in_each_call() -> None:
+    good, bad = np.eye(3), np.ones((3, 3))
+    for host in (good, bad, good, bad, np.full((3, 3), np.nan)):
+        x = xarr.asarray(host.astype(np.float32)).evaluate()
+        for call in (xarr.linalg.inv, lambda a: xarr.linalg.solve(a, a)):
+            if host is bad:
+                with pytest.raises(xarr.errors.LinAlgError, match="Singular matrix"):
+                    call(x)
+            else:
+                assert call(x).shape == (3, 3)
+    assert type(xarr.linalg.svd(xarr.asarray(good).evaluate())).__name__ == "SVDResult"
+    assert is_remembered(lambda: xarr.linalg.svd(xarr.asarray(good).evaluate()))
+    assert not is_remembered(lambda: xarr.linalg.svd(xarr.asarray(np.ones((40, 40))).evaluate()))
+
+
+@pytest.mark.usefixtures("at_first")
 def test_what_is_not_remembered() -> None:
     x, out = xarr.asarray([1.0, 2.0]), xarr.asarray(0.0)
     for call in (
         lambda: xarr.sum(x, out=out),
         lambda: xarr.sum(np.ones(2)),
-        lambda: xarr.linalg.det(xarr.asarray([[1.0, 2.0], [3.0, 4.0]])),
+        lambda: xarr.roots(xarr.asarray([1.0, 2.0, 1.0])),
         lambda: xarr.jit(lambda a: xarr.sum(a))(x),
     ):
         assert not is_remembered(call)

@@ -16,6 +16,7 @@ from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.errors import XarrError
+from xarr.ir import ops
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, element_types, postorder
 from xarr.ir.op import Op
@@ -40,6 +41,13 @@ from xarr.runtime.view_tracking import PartSteps, lineage, mark, mark_steps
 _MOST_KEPT_BYTES: Final = 2**15
 #: Lines for which a call keeps the nodes of its numbers.
 _MOST_LINES: Final = 64
+#: Ops that a program of a call may have as well, if their arrays have no more bytes: factors of matrices, checks of
+#: them, windows.
+_COSTLY: Final = (
+    *(ops.Eig, ops.Eigh, ops.Geqrf, ops.HouseholderProduct, ops.LogDeterminant, ops.Lu, ops.Solve, ops.Svd),
+    *(ops.Check, ops.Convolution),
+)
+_MOST_COSTLY: Final = 2**13
 #: Nodes of the longest call that is recorded by rows.
 _MOST_ROWS: Final = 256
 Location = tuple[CodeType, int] | None
@@ -131,6 +139,21 @@ class Recorded(Result):
         return wrap(new[self.order[-1]])
 
 
+class Kept(Result):
+    """A value that hangs on no array, which was computed when the call was recorded.
+
+    What holds it is written to as a copy, since others hold it too.
+    """
+
+    __slots__ = ("device", "type", "value")
+
+    def __init__(self, node: Node, device: Device) -> None:
+        self.type, self.value, self.device = node.tensor_type, node.value, device
+
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        return wrap_leaf(self.type, self.value, self.device, True, location)
+
+
 class PartOf(Result):
     """A result that in NumPy would be a view of argument number `index`, after these steps."""
 
@@ -155,7 +178,7 @@ class CallProgram:
 
     __slots__ = ("bound", "device", "exposed", "join", "program", "results")
 
-    def __init__(self, results: list[Result], join: type[Any] | None) -> None:
+    def __init__(self, results: list[Result], join: Callable[[list[Any]], Any] | None) -> None:
         self.results, self.join = results, join
         self.program: Callable[..., Sequence[Any]] | None = None
         self.device: Device | None = None
@@ -250,7 +273,7 @@ class RepeatedCall(CallProgram):
     def __init__(
         self,
         results: list[Result],
-        join: type[Any] | None,
+        join: Callable[[list[Any]], Any] | None,
         rows: tuple[RecordedNode, ...],
         few: tuple[int, ...],
     ) -> None:
@@ -357,11 +380,18 @@ def learn(
     for array, node in zip(stand_ins, nodes, strict=True):
         if array._node is not node or array._part is not None or (type(node) is StandIn and node.is_wanted):
             return None
-    join = type(result) if type(result) in (list, tuple) else None
+    join = _joiner(result)
     leaves = [result] if join is None else list(result)
     if any([type(leaf) is not handles.array_class() for leaf in leaves]):
         return None
     return _program(leaves, join, stand_ins, nodes, most_bytes)
+
+
+def _joiner(result: Any) -> Callable[[list[Any]], Any] | None:
+    """Make of a list what a result is, a list or a tuple, which may have names; None for one Array."""
+    if type(result) in (list, tuple):
+        return type(result)
+    return result._make if isinstance(result, tuple) and hasattr(result, "_make") else None
 
 
 def _replace(value: Any, stand_ins: list[Handle]) -> Any:
@@ -376,7 +406,11 @@ def _replace(value: Any, stand_ins: list[Handle]) -> Any:
 
 
 def _program(
-    leaves: list[Handle], join: type[Any] | None, stand_ins: list[Handle], nodes: list[Node], most_bytes: int
+    leaves: list[Handle],
+    join: Callable[[list[Any]], Any] | None,
+    stand_ins: list[Handle],
+    nodes: list[Node],
+    most_bytes: int,
 ) -> CallProgram | None:
     """The program whose results are `leaves`; None if one of the ops is not computed at once."""
     ends = [leaf._node for leaf in leaves]
@@ -422,7 +456,7 @@ def _program(
 
 
 def _repeated_call(
-    leaves: list[Handle], join: type[Any] | None, stand_ins: list[Handle], nodes: list[Node]
+    leaves: list[Handle], join: Callable[[list[Any]], Any] | None, stand_ins: list[Handle], nodes: list[Node]
 ) -> RepeatedCall | None:
     """The call as the nodes between `nodes` and those of `leaves`; None if it has effects, or data of its own."""
     known = set(nodes)
@@ -477,7 +511,9 @@ def _can_be_repeated(node: Node) -> bool:
     """
     op = node.op
     is_small = not isinstance(op, Constant) or node.type.nbytes <= _MOST_KEPT_BYTES
-    is_known = node.value is None and not op.is_leaf and not node.type.dynamic
+    is_known = (
+        node.value is None and not op.is_leaf and not node.type.dynamic and not isinstance(op, ops.Check)
+    )
     return is_small and is_known and op.is_pure and not op.is_ordered and not isinstance(op, CustomCall)
 
 
@@ -498,19 +534,33 @@ def _varying(order: list[Node], nodes: list[Node]) -> set[Node]:
 
 
 def _are_small(nodes: list[Node], most_bytes: int) -> bool:
-    """Whether all are values of static shapes, small, and given or made by ops that are computed at once."""
+    """Whether all are values of static shapes, small, and given or made by ops that are computed at once.
+
+    Of arrays that are smaller still these are more, those that take longer than their arrays are large among them.
+    """
     for node in nodes:
         is_known = is_small_op(node.op) or type(node.op) is GetTupleElement or checks_indices(node)
-        if node.operands and not is_known:
+        is_costly = bool(node.operands) and not is_known
+        if is_costly and not isinstance(node.op, _COSTLY):
             return False
-        for type_ in element_types(node.type):
-            if not isinstance(type_, TensorType) or type_.dynamic or type_.nbytes > most_bytes:
+        most = min(most_bytes, _MOST_COSTLY) if is_costly else most_bytes
+        own = [*map(_type_of, node.operands), node.type] if is_costly else [node.type]
+        for type_ in [each for one in own for each in element_types(one)]:
+            if not isinstance(type_, TensorType) or type_.dynamic or type_.nbytes > most:
                 return False
     return True
 
 
+def _type_of(node: Node) -> Type:
+    return node.type
+
+
 def _record_alone(node: Node) -> Result | None:
-    """The maker of a value of constants alone; None for one that is made of data."""
+    """The maker of a value that hangs on no array; None for a large one that is made of data."""
+    device = node.device
+    if node.value is not None and device is not None:
+        is_small = node.tensor_type.is_plain and node.type.nbytes <= _MOST_KEPT_BYTES
+        return Kept(node, device) if is_small and device.backend.computes_small_ops else None
     order = postorder([node])
     return None if any([each.value is not None for each in order]) else Recorded(order)
 

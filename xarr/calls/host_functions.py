@@ -219,7 +219,7 @@ def _is_sure(unless: int, operand: HostArray) -> bool:
     """Whether an operand alone says nothing against NumPy's result."""
     if unless & Unless.EMPTY and not operand.size:
         return False
-    return not (unless & Unless.NEGATIVE_ZEROS and _has_negative_zeros(operand))
+    return not (unless & Unless.NEGATIVE_ZEROS and has_negative_zeros(operand))
 
 
 def _are_few(operands: list[Any], arrays: list[Any], row: NumPyCall) -> bool:
@@ -285,17 +285,18 @@ def refuse(is_refused: Any) -> None:
         raise ValueError
 
 
-def _has_negative_zeros(x: Any) -> Any:
+def has_negative_zeros(x: Any) -> Any:
+    """Whether -0.0 is among numbers."""
     if type(x) is float:
         return x == 0 and math.copysign(1.0, x) < 0
     if x.dtype.kind == "c":
-        return _has_negative_zeros(x.real) or _has_negative_zeros(x.imag)
+        return has_negative_zeros(x.real) or has_negative_zeros(x.imag)
     return x.dtype.kind == "f" and (np.signbit(x) & (x == 0)).any()
 
 
 def _has_zeros_of_both_signs(operands: Sequence[Any], result: Any) -> Any:
     """Whether a result has zeros and an operand -0.0; those of which none is are numbers and arrays."""
-    return any([_has_negative_zeros(each) for each in operands if type(each) not in (int, bool)]) and (
+    return any([has_negative_zeros(each) for each in operands if type(each) not in (int, bool)]) and (
         not np.all(result)
     )
 
@@ -522,7 +523,13 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "outer": NumPyCall(_outer, _ALL, most=2),
     "matmul": NumPyCall(np.matmul, _ALL, most=2, contracts=True),
     "vdot": NumPyCall(np.vdot, _REAL, most=2),
-    "searchsorted": NumPyCall(np.searchsorted, _REAL, most=2, is_bounded=True),
+    "searchsorted": NumPyCall(
+        np.searchsorted,
+        _REAL,
+        2,
+        options_of(side=frozenset({"left", "right"}), sorter=ArgumentKind.NONE),
+        is_bounded=True,
+    ),
     "dot": NumPyCall(_dot, _ALL, most=2, contracts=True),
     "inner": NumPyCall(_inner, _ALL, most=2, contracts=True),
     "arange": NumPyCall(

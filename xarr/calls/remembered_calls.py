@@ -14,9 +14,9 @@ The rule: a call is remembered if
   larger.  There they are Arrays with a value or without, none of them made of constants alone, whose values the
   function would not look at,
 * nobody watches broadcasts, and these do not warn,
-* the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
-  no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
-  fails, the function itself is called again,
+* the function records ops that are computed at once, checks, and, of arrays of up to 8 KB, factors of matrices and
+  convolutions, and nothing else: it asks for no value, changes no argument, causes no warning of NumPy's about numbers,
+  and gives Arrays, or a list or tuple of them; where a check fails, the function itself is called again,
 * it was called so a few times before: a program takes as long as some ten calls.
 
 To record it the function is called with arrays that stand for the arguments: they have types and devices and no values,
@@ -39,9 +39,10 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, RepeatedCall, learn
-from xarr.calls.host_functions import HostFunction, Run, host_function
+from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
 from xarr.calls.operands import observers
 from xarr.calls.small_values import small_value
+from xarr.calls.value_calls import VALUE_ROWS
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -50,6 +51,9 @@ from xarr.runtime import handles
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES
 from xarr.runtime.trace_stack import recording
+
+# Before the first function is asked for its row.
+ROWS.update(VALUE_ROWS)
 
 P = ParamSpec("P")
 R = TypeVar("R")

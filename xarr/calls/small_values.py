@@ -181,19 +181,6 @@ def wrap_recipe(value: Any, recipe: Recipe) -> Array:
     return result  # type: ignore[return-value]
 
 
-def own_constant(array: Handle) -> bool:
-    """Let an Array hold the value of constants alone as its own, so that it may be written to; False if none may be."""
-    device = _device_of_constants()
-    if device is None:
-        return False
-    content = content_of(array)
-    array._location = content.location if isinstance(content, Recipe) else content._location or None
-    array._value = np.array(array._value)
-    array._device = device
-    array._shown = array._share = None
-    return True
-
-
 def show_small_value(array: Handle, result: Handle) -> bool:
     """Make `array` show what a new Array holds; False for another type, and where writing to a part needs a word."""
     old, new = array._value, result._value

@@ -14,9 +14,10 @@ from xarr import backend as backends
 from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.calls.host_functions import AXIS, DEPTH, REFUSALS, HostArray, HostFunction, functions, refuse
-from xarr.calls.small_values import join, own_constant, show_small_value, small_value, spread, wrap_value
+from xarr.calls.small_values import join, show_small_value, small_value, spread, wrap_value
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
+from xarr.runtime.materialisation import own_constant
 
 
 def _fold_segments(name: str) -> Callable[..., HostArray]:

@@ -21,7 +21,6 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
 from xarr.calls.small_values import (
     join,
-    own_constant,
     plain_value,
     small_value,
     wrap_constant,
@@ -35,6 +34,7 @@ from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import own_constant
 from xarr.runtime.view_tracking import IMAG, INDEX, REAL, RESHAPE, TRANSPOSE, PartStep, mark
 
 HostArray = np.ndarray[Any, Any]

@@ -13,8 +13,8 @@ from xarr.base.names import public_names
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import fill, is_listed
-from xarr.calls.host_functions import tries_host
 from xarr.calls.operands import as_array, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -64,7 +64,7 @@ def as_strided(
     return from_host(values, device_of(array._node))
 
 
-@tries_host
+@remembers_calls
 def sliding_window_view(
     x: ArrayLike,
     window_shape: int | Sequence[int],

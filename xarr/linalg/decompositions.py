@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint
-from xarr.calls.host_functions import tries_host
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import ValueRangeError
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
@@ -46,7 +45,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-@tries_host
+@remembers_calls
 def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     """The lower triangular L with L L* = a, or with `upper` L*, for Hermitian positive definite matrices.
 
@@ -67,7 +66,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     return check_all("Matrix is not positive definite", lax.eq(first, first), triangle)[0]
 
 
-@names_errors
+@remembers_calls
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """(Q, R) with Q R = a, for k = min(m, n):
 
@@ -90,7 +89,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     return QRResult(*lapack.qr(array, full_matrices=mode == "complete"))
 
 
-@names_errors
+@remembers_calls
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """(U, S, Vh) with U S Vh = a, S descending; S alone without `compute_uv`.
 
@@ -127,14 +126,14 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
     return SVDResult(u, lax.neg(negative), lax.select(is_below, lax.neg(rows), rows))
 
 
-@names_errors
+@remembers_calls
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, descending.  Source: NumPy and Array API, `linalg.svdvals`."""
     s = lapack.svd(matrices("svdvals", x), compute_uv=False)
     return check_all("SVD did not converge", free_of_nan(s), s)[0]
 
 
-@names_errors
+@remembers_calls
 def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     """(w, v) with a v = v w for Hermitian a, w ascending, the columns of v orthonormal.
 
@@ -147,7 +146,7 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     return EighResult(*check_all("Eigenvalues did not converge", good, w, v))
 
 
-@names_errors
+@remembers_calls
 def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, ascending.  Source: NumPy and Array API, `linalg.eigvalsh`."""
     lower = _is_lower("eigvalsh", UPLO)
@@ -161,7 +160,7 @@ def _is_lower(name: str, triangle: str) -> bool:
     return triangle.upper() == "L"
 
 
-@names_errors
+@remembers_calls
 def eig(a: ArrayLike) -> EigResult:
     """(w, v) with a v = v w; the columns of v have norm 1.
 
@@ -175,7 +174,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(*check_all("Eigenvalues did not converge", good, w, v))
 
 
-@names_errors
+@remembers_calls
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues, complex, also where NumPy gives reals.  Source: NumPy and Array API, `linalg.eigvals`."""
     array = _finite(squares("eigvals", a))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint, convert, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import real_part_of
 from xarr.errors import ArgumentError, MatrixShapeError
 from xarr.lax.core import ArrayLike, flag, real_number
@@ -20,7 +20,7 @@ from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.statistics.reductions import sum as total
 
 
-@names_errors
+@remembers_calls
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
     """The number of singular values of each matrix that are above tol, or rtol times the largest one; int64.
 
@@ -60,7 +60,7 @@ def _times_largest(name: str, s: Array, factor: Any) -> Array:
     return lax.mul(largest, _each(name, s, factor))
 
 
-@names_errors
+@remembers_calls
 def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Array:
     """The pseudo-inverse of Moore and Penrose.
 
@@ -91,7 +91,7 @@ def _scale_rows(factors: Array, rows: Array) -> Array:
     return lax.mul(convert(spread(factors, rows.shape), rows.dtype), rows)
 
 
-@names_errors
+@remembers_calls
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
     """(x, residuals, rank, s): the x of least norm among those for which the norm of b - a x is least.
 

@@ -7,10 +7,9 @@ from math import prod
 from typing import NamedTuple
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
-from xarr.calls.host_functions import tries_host
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.lax import linalg as lapack
@@ -26,7 +25,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-@tries_host
+@remembers_calls
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with a x = b, for square matrices a.
 
@@ -55,7 +54,7 @@ def regular(a: Array, b: Array) -> Array:
     return check_all("Singular matrix", lax.bitwise_not(singular), x)[0]
 
 
-@tries_host
+@remembers_calls
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices.
 
@@ -73,7 +72,7 @@ def identities(array: Array) -> Array:
     return lax.broadcast_in_dim(one, array.shape, (array.ndim - 2, array.ndim - 1))
 
 
-@names_errors
+@remembers_calls
 def slogdet(a: ArrayLike) -> SlogdetResult:
     """(sign, log |det a|); (0, -inf) for singular matrices.
 
@@ -83,7 +82,7 @@ def slogdet(a: ArrayLike) -> SlogdetResult:
     return SlogdetResult(*lapack.slogdet(squares("slogdet", a)))
 
 
-@names_errors
+@remembers_calls
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices, sign exp(log |det a|) as NumPy has it.
 
@@ -94,7 +93,7 @@ def det(a: ArrayLike) -> Array:
     return lax.mul(sign, convert(size, sign.dtype) if sign.dtype in COMPLEX else size)
 
 
-@names_errors
+@remembers_calls
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of the matrix that has the first `ind` dimensions as rows and the others as columns.
 
@@ -115,7 +114,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return lax.reshape(regular(matrix, identities(matrix)), (*columns, *rows))
 
 
-@names_errors
+@remembers_calls
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b, after moving the dimensions `axes` of a to the end.
 

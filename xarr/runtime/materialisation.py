@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from xarr import backend as backends, tree
 from xarr.base.progress import check_label
@@ -10,16 +12,13 @@ from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import InputError, XarrError
 from xarr.ir.device import Device
-from xarr.ir.graph import Node
+from xarr.ir.graph import Node, postorder
 from xarr.ir.types import TensorType
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run
-from xarr.runtime.handles import Handle, compute, lend
+from xarr.runtime.handles import Handle, Recipe, compute, content_of, lend, recipe_of
 from xarr.runtime.live_values import live_part
-
-if TYPE_CHECKING:
-    import numpy as np
-
+from xarr.runtime.pending import StandIn
 
 Tree = TypeVar("Tree")
 
@@ -47,17 +46,39 @@ def evaluate(*handles: Any, progress: bool | str = False) -> None:
 
 def _evaluate(handles: tuple[object, ...], label: str | None) -> None:
     if label is None and len(handles) == 1 and isinstance(handles[0], Handle):
-        if not _is_there(handles[0]):
+        if not (_is_there(handles[0]) or _own_constant(handles[0])):
             compute(handles[0])
         return
     pending: dict[Device, list[Node]] = {}
     for handle in tree.leaves(handles):
         if not isinstance(handle, Handle):
             raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
-        if handle._node.value is None:
+        if not _own_constant(handle) and handle._node.value is None:
             pending.setdefault(device_of(handle._node), []).append(handle._node)
     for device, nodes in pending.items():
         run(nodes, device, label)
+
+
+def own_constant(handle: Handle) -> bool:
+    """Let an Array hold the small value of constants alone as its own, without a node; False if none may be."""
+    device = backends.default_device()
+    if not device.backend.computes_small_ops:
+        return False
+    content = content_of(handle)
+    handle._location = content.location if isinstance(content, Recipe) else content._location or None
+    handle._value = np.array(handle._value) if type(handle._value) is np.ndarray else handle._value
+    handle._device = device.uncommitted
+    handle._shown = handle._share = None
+    return True
+
+
+def _own_constant(handle: Handle) -> bool:
+    """Let an Array without a node hold the small value of constants alone as its own; False for any other."""
+    recipe = None if handle._value is None or handle._shown is not None else recipe_of(handle)
+    if recipe is None or not own_constant(handle):
+        return False
+    recipe.want()
+    return True
 
 
 def read_checks(*arrays: Array) -> None:
@@ -73,6 +94,11 @@ def read_checks(*arrays: Array) -> None:
     except XarrError as error:
         shorten(error)
         raise
+
+
+def stand_for_arguments(*arrays: Array) -> bool:
+    """Whether the values of some of `arrays` hang on arrays that stand for arguments, and never have one."""
+    return any([type(node) is StandIn for node in postorder([array._node for array in arrays])])
 
 
 def block_until_ready(x: Tree) -> Tree:

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import EXTENDED_FLOAT, canonical, promote, promote_weak
 from xarr.errors import ValueRangeError
 from xarr.lax.core import ArrayLike, integer
@@ -23,7 +23,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["geomspace", "logspace"]
 
 
-@names_errors
+@remembers_calls
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -49,7 +49,7 @@ def logspace(
     return values if dtype is None else convert(values, canonical(dtype))
 
 
-@names_errors
+@remembers_calls
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,

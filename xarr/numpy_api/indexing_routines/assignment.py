@@ -16,6 +16,7 @@ from xarr.base.typing import Array
 from xarr.calls.arguments import truth, with_size
 from xarr.calls.concrete_values import refuse_traced
 from xarr.calls.operands import as_array, broadcast_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import InputError, ShapeError
 from xarr.indexing.advanced import valid_indices
 from xarr.indexing.assigned_values import convert_value, fit_value
@@ -181,7 +182,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
     return _return_or_show(array, lax.reshape(flat, array.shape), inplace)
 
 
-@names_errors
+@remembers_calls
 def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
     """The elements of `arr` where `condition`, of the same number of elements, holds.
 

@@ -14,6 +14,7 @@ from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import as_device, is_column_major, is_listed
 from xarr.calls.operands import as_array, broadcast_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, INTEGER, canonical
 from xarr.errors import (
     DTypeError,
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 
-@names_errors
+@remembers_calls
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors as index arrays that select all combinations: x[ix_([0, 2], [1, 3])] is 2 by 2.
 
@@ -91,7 +92,7 @@ def _orient(vector: Array, k: int, rank: int) -> Array:
 # --- grids -----------------------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = False) -> Any:
     """The index of each element of an array of shape `dimensions`: component k of it in row k of the result.
 
@@ -223,7 +224,7 @@ index_exp: Final = _Expression(as_tuple=True)
 # --- parts of a matrix -------------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def diag_indices(n: float, ndim: int = 2) -> tuple[Array, ...]:
     """The index of the diagonal of an array with `ndim` dimensions of size `n`: each is `arange(n)`.  Source: NumPy."""
     return _diagonal(n, integer("diag_indices", "ndim", ndim), None)
@@ -234,7 +235,7 @@ def _diagonal(n: float, ndim: int, device: Device | None) -> tuple[Array, ...]:
     return (numbers,) * ndim
 
 
-@names_errors
+@remembers_calls
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """`diag_indices` for an array.  Raises ShapeError unless it has 2 or more dimensions, of one size.
 
@@ -247,13 +248,13 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     return _diagonal(shape[0], len(shape), array._node.device)
 
 
-@names_errors
+@remembers_calls
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `tril` keeps of an array of shape (n, m): on and below diagonal `k`.  Source: NumPy."""
     return _triangle("tril_indices", n, k, m, np.tril_indices, None)
 
 
-@names_errors
+@remembers_calls
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The index of what `triu` keeps of an array of shape (n, m): on and above diagonal `k`.  Source: NumPy."""
     return _triangle("triu_indices", n, k, m, np.triu_indices, None)
@@ -272,7 +273,7 @@ def _triangle(
     return from_host(host[0], as_device(device)), from_host(host[1], as_device(device))
 
 
-@names_errors
+@remembers_calls
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for a matrix.  Raises ShapeError for another rank.
 
@@ -282,7 +283,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     return _triangle(name, matrix.shape[0], k, matrix.shape[1], np.tril_indices, matrix._node.device)
 
 
-@names_errors
+@remembers_calls
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for a matrix.  Raises ShapeError for another rank.
 
@@ -344,7 +345,7 @@ def _steps(shape: Ints, column_major: bool) -> Ints:
     return tuple([prod(shape[dim + 1 :]) for dim in range(len(shape))])
 
 
-@names_errors
+@remembers_calls
 def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tuple[Array, ...]:
     """Indices into a flattened array as indices into an array of `shape`, an int64 array for each dimension.
 
@@ -363,7 +364,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str | None = "C") -> tu
     return tuple([lax.rem(lax.div(flat, max(step, 1)), max(size, 1)) for size, step in rows])
 
 
-@names_errors
+@remembers_calls
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike],
     dims: Any,

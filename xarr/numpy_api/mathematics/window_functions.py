@@ -10,9 +10,9 @@ from math import pi
 
 import numpy as np
 
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.lax.core import ArrayLike, whole
 from xarr.numpy_api.creation.arrays import counted_range, ones, zeros
 from xarr.numpy_api.mathematics.elementwise import cos, sqrt
@@ -23,7 +23,7 @@ from xarr.runtime.handles import commit
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
-@names_errors
+@remembers_calls
 def bartlett(M: int) -> Array:
     """The triangular window of `M` samples that ends in zeros.  Raises ArgumentError for a fractional M.
 
@@ -32,7 +32,7 @@ def bartlett(M: int) -> Array:
     return _window("bartlett", M, lambda n, last: where(n <= 0, 1 + n / last, 1 - n / last))
 
 
-@names_errors
+@remembers_calls
 def blackman(M: int) -> Array:
     """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises ArgumentError for a fractional M.
 
@@ -45,7 +45,7 @@ def blackman(M: int) -> Array:
     return _window("blackman", M, samples)
 
 
-@names_errors
+@remembers_calls
 def hamming(M: int) -> Array:
     """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises ArgumentError for a fractional M.
 
@@ -54,7 +54,7 @@ def hamming(M: int) -> Array:
     return _window("hamming", M, lambda n, last: 0.54 + 0.46 * cos(pi * n / last))
 
 
-@names_errors
+@remembers_calls
 def hanning(M: int) -> Array:
     """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises ArgumentError for a fractional M.
 
@@ -63,7 +63,7 @@ def hanning(M: int) -> Array:
     return _window("hanning", M, lambda n, last: 0.5 + 0.5 * cos(pi * n / last))
 
 
-@names_errors
+@remembers_calls
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises ArgumentError for a fractional M.
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint, convert, fill
 from xarr.calls.concrete_values import is_known, look_at
 from xarr.calls.operands import DType, as_array, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import COMPLEX, FLOAT, default_float, info, promote, promote_weak
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, whole
@@ -23,7 +23,7 @@ from xarr.runtime.materialisation import to_host
 __all__ = ["poly", "polyfit", "roots"]
 
 
-@names_errors
+@remembers_calls
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix as roots.
 
@@ -75,7 +75,7 @@ def _lapack_type(name: str, dtype: DType) -> DType:
     return element
 
 
-@names_errors
+@remembers_calls
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial with the coefficients `p`, that of the highest power first.
 
@@ -111,7 +111,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 # --- fits ------------------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

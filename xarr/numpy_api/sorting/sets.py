@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan
 from xarr.calls.concrete_values import is_known, refuse_traced
 from xarr.calls.dependent_shapes import INT64, count_mask, indices_where
 from xarr.calls.operands import as_array, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, PREDICATE
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer, put
@@ -79,7 +79,7 @@ def unique(
 ) -> Any: ...
 
 
-@names_errors
+@remembers_calls
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -309,7 +309,7 @@ def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return ravel(arrays[0]), ravel(arrays[1])
 
 
-@names_errors
+@remembers_calls
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -320,7 +320,7 @@ def union1d(
     return result
 
 
-@names_errors
+@remembers_calls
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -369,7 +369,7 @@ def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_i
     return (values, index, index) if with_indices else values
 
 
-@names_errors
+@remembers_calls
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -425,7 +425,7 @@ def _difference(one: Array, other: Array) -> Array:
     return concatenate([result, last]) if has_nan else result
 
 
-@names_errors
+@remembers_calls
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -492,7 +492,7 @@ def _distinct(
     return UniqueAll(values, *extra)
 
 
-@names_errors
+@remembers_calls
 def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements of `x` in order, where each stands first, which of them each element is, how
     often each occurs.
@@ -506,7 +506,7 @@ def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike |
     return _distinct("unique_all", x, size, fill_value)
 
 
-@names_errors
+@remembers_calls
 def unique_counts(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
@@ -518,7 +518,7 @@ def unique_counts(
     return UniqueCounts(unique.values, unique.counts)
 
 
-@names_errors
+@remembers_calls
 def unique_inverse(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
@@ -530,7 +530,7 @@ def unique_inverse(
     return UniqueInverse(unique.values, unique.inverse_indices)
 
 
-@names_errors
+@remembers_calls
 def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of `x` in order.  Otherwise as `unique_all`.
 
@@ -539,7 +539,7 @@ def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLik
     return _distinct("unique_values", x, size, fill_value, with_index=False).values
 
 
-@names_errors
+@remembers_calls
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,

@@ -13,13 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import is_known, look_at
-from xarr.calls.host_functions import tries_host
 from xarr.calls.operands import as_array, common_dtype, promote_operands
-from xarr.calls.remembered_calls import remembering
+from xarr.calls.remembered_calls import remembering, remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer, put
@@ -42,7 +40,7 @@ Range = Sequence[Any] | None
 # --- values -------------------------------------------------------------------------------------------
 
 
-@tries_host
+@remembers_calls
 def bincount(
     x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
@@ -119,7 +117,7 @@ def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     return convert(factors, _FLOAT64)
 
 
-@names_errors
+@remembers_calls
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     """The int64 number of the bin that each element lies in, 0 before the first edge.
 
@@ -172,7 +170,7 @@ def _falling(edges: Array) -> Array:
 # --- histograms ---------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def histogram(
     a: ArrayLike,
     bins: Any = 10,
@@ -204,7 +202,7 @@ def histogram(
     return lax.div(lax.div(counts, convert(widths, counts.dtype)), statistical.sum(counts)), edges
 
 
-@names_errors
+@remembers_calls
 def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Range = None, weights: ArrayLike | None = None
 ) -> Array:
@@ -418,7 +416,7 @@ def _differences(x: Array) -> Array:
 # --- in several dimensions ----------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def histogramdd(
     sample: ArrayLike,
     bins: Any = 10,
@@ -517,7 +515,7 @@ def _boxes(columns: list[Array], edges: list[Array], shape: tuple[int, ...], siz
     return lax.select(inside, boxes, lax.full_like(boxes, -1))
 
 
-@names_errors
+@remembers_calls
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,

@@ -1,0 +1,175 @@
+"""NumPy's own functions for small arrays whose results hang on values: the bits of what is recorded otherwise."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.calls.test_host_functions import Arguments, array, compute_recorded, hosts, pick
+from tests.compare import assert_same
+from tests.support import fuzz
+from xarr.calls.host_functions import HostFunction
+from xarr.calls.small_values import small_value
+from xarr.calls.value_calls import VALUE_ROWS
+from xarr.errors import FlatIndexError, ValueRangeError, XarrError
+
+pytestmark = [
+    pytest.mark.usefixtures("on_numpy"),
+    pytest.mark.implicit,
+    pytest.mark.skipif(
+        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
+    ),
+]
+
+Generator = np.random.Generator
+#: Codes of element types; narrow integers are equal often.
+CHARS: Final = "bbBlldf?hL"
+
+
+def draw_one(rng: Generator) -> Arguments:
+    return (array(rng, CHARS),), {}
+
+
+def draw_distinct(rng: Generator) -> Arguments:
+    names = ("return_index", "return_inverse", "return_counts")
+    return (array(rng, CHARS),), {name: True for name in names if rng.random() < 0.4}
+
+
+def draw_two(rng: Generator) -> Arguments:
+    first = array(rng, CHARS, usual=True)
+    return (first, array(rng, first.dtype.char if rng.random() < 0.8 else CHARS, usual=True)), {}
+
+
+def draw_divisors(rng: Generator) -> Arguments:
+    x = array(rng, "bBhHiIlL?", usual=bool(rng.random() < 0.5))
+    other = pick(
+        rng, [array(rng, x.dtype.char, x.shape), array(rng, x.dtype.char), 6, -4, 0, 2**31, True, 1.5]
+    )
+    return (x, other), {}
+
+
+def draw_selection(rng: Generator) -> Arguments:
+    shape = pick(rng, [(3,), (0,), (17,)])
+    return (array(rng, "???l", shape), array(rng, shape=pick(rng, [shape, (*shape, 2), (3, 17)]))), {}
+
+
+def draw_slices(rng: Generator) -> Arguments:
+    args, _ = draw_selection(rng)
+    return (*args, *([pick(rng, [None, 0, 1, -1])] if rng.random() < 0.6 else [])), {}
+
+
+def draw_bins(rng: Generator) -> Arguments:
+    edges = xarr.sort(array(rng, "dlf", pick(rng, [(5,), (0,), (1,), (17,)]))).evaluate()
+    edges = edges if rng.random() < 0.6 else edges[::-1].evaluate()
+    return (array(rng, "dlfb"), edges), {"right": True} if rng.random() < 0.4 else {}
+
+
+def draw_flat(rng: Generator) -> Arguments:
+    shape: Any = pick(rng, [(3, 4), (2, 3, 4), 12, (0, 3), (5,), ()])
+    order = {"order": pick(rng, ["C", "F"])} if rng.random() < 0.5 else {}
+    indices = xarr.asarray(rng.integers(-1, 13, pick(rng, [(3,), (2, 2), (0,)])).astype(pick(rng, "lib")))
+    return (indices.evaluate(), shape), order
+
+
+def draw_joined(rng: Generator) -> Arguments:
+    shape = pick(rng, [(3,), (2, 2), (0,)])
+    parts = [xarr.asarray(rng.integers(-1, 4, shape)).evaluate() for _ in range(2)]
+    options = {"mode": pick(rng, ["raise", "wrap", "clip"])} if rng.random() < 0.6 else {}
+    return (tuple(parts), pick(rng, [(3, 3), (4, 5), 3])), options
+
+
+def draw_curve(rng: Generator) -> Arguments:
+    size = pick(rng, [1, 2, 5, 17])
+    xp = xarr.sort(array(rng, "d", (size,), usual=bool(rng.random() < 0.8))).evaluate()
+    return (array(rng, "d"), xp, array(rng, "d", (size,))), {}
+
+
+def draw_histogram(rng: Generator) -> Arguments:
+    x = array(rng, "dl", usual=bool(rng.random() < 0.8))
+    return (x, *([pick(rng, [1, 4, 10, 0, -1])] if rng.random() < 0.6 else [])), {}
+
+
+def draw_sequences(rng: Generator) -> Arguments:
+    sizes = [(1,), (3,), (5,), (17,), (0,)]
+    pair = (array(rng, "lbiB", pick(rng, sizes)), array(rng, "lbiB", pick(rng, sizes)))
+    return pair, {"mode": pick(rng, ["full", "same", "valid"])} if rng.random() < 0.6 else {}
+
+
+DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
+    **dict.fromkeys(("gcd", "lcm"), draw_divisors),
+    "unique": draw_distinct,
+    **dict.fromkeys(("unique_values", "argwhere"), draw_one),
+    **dict.fromkeys(("union1d", "setdiff1d", "setxor1d", "intersect1d", "isin"), draw_two),
+    "extract": draw_selection,
+    "compress": draw_slices,
+    "digitize": draw_bins,
+    "unravel_index": draw_flat,
+    "ravel_multi_index": draw_joined,
+    "interp": draw_curve,
+    "histogram": draw_histogram,
+    **dict.fromkeys(("convolve", "correlate"), draw_sequences),
+}
+
+
+def test_every_row_has_arguments() -> None:
+    assert DRAWS.keys() == VALUE_ROWS.keys()
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(2, 100))
+@pytest.mark.parametrize("name", DRAWS)
+def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, python_methods: None) -> None:
+    rng = np.random.default_rng(seed)
+    host = HostFunction(VALUE_ROWS[name], None)
+    computed = 0
+    for _ in range(24):
+        args, kwargs = DRAWS[name](rng)
+        for each in (*args, *(args[0] if isinstance(args[0], tuple) else ())):
+            if isinstance(each, xarr.Array):
+                small_value(each)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = host.run(args, kwargs)
+        if got is None:
+            continue
+        computed += 1
+        wanted = compute_recorded(getattr(xarr, name), args, kwargs)
+        for own, other in zip(hosts(got), wanted, strict=True):
+            assert own.dtype == other.dtype and own.shape == other.shape, (args, kwargs)
+            assert_same(own, other)
+    assert computed, "nothing was compared"
+
+
+def test_what_has_no_order_is_left_to_the_function(python_methods: None) -> None:
+    x = xarr.asarray([1.0, np.nan, np.nan]).evaluate() * 1
+    zeros = xarr.asarray([0.0, -0.0]).evaluate() * 1
+    for each in (x, zeros):
+        assert HostFunction(VALUE_ROWS["unique"], None).run((each,), {}) is None
+    assert xarr.unique(x).shape == (2,)
+
+
+def test_errors_are_those_of_the_functions(python_methods: None) -> None:
+    x = xarr.asarray([1, 2, 99]).evaluate() * 1
+    with pytest.raises(FlatIndexError, match=r"^unravel_index: "):
+        xarr.evaluate(xarr.unravel_index(x, (3, 4)))
+    with pytest.raises(ValueRangeError, match=r"^digitize: wanted bins in increasing"):
+        xarr.digitize(x, xarr.asarray([1, 3, 2]).evaluate() * 1)
+    with pytest.raises(XarrError, match=r"^gcd: wanted integers"):
+        xarr.gcd(x, 1.5)
+
+
+def test_no_result_is_computed_that_is_large(python_methods: None) -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    small_value(x)
+    tracemalloc.start()
+    try:
+        assert HostFunction(VALUE_ROWS["histogram"], None).run((x, 10**8), {}) is None
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,114 @@
+"""NumPy's functions of small arrays whose results hang on values: sets, selections, bins and flat indices.
+
+Rows for `host_functions`.  Recorded, each of them looks at values again and again, or steps through a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.base.at_once.numpy_calls import ArgumentKind, NumPyCall
+from xarr.calls.host_functions import has_negative_zeros, options_of, refuse, refuse_large
+
+HostArray = np.ndarray[Any, Any]
+
+_INTEGERS: Final = "bBhHiIlLqQ"
+_REAL: Final = "?df" + _INTEGERS
+_ANY: Final = _REAL + "DF"
+_FLAG: Final = ArgumentKind.BOOL
+_SHAPE: Final = ArgumentKind.INT | ArgumentKind.INTS
+_ORDER: Final = frozenset({"C", "F"})
+
+
+def _take_ordered(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays whose elements are all in one order: none is NaN, or -0.0 beside 0.0."""
+
+    def compute(*operands: Any, **options: Any) -> Any:
+        for each in operands:
+            if type(each) is np.ndarray and each.dtype.kind == "f":
+                refuse(has_negative_zeros(each) or np.isnan(each).any())
+        return call(*operands, **options)
+
+    return compute
+
+
+def _select(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
+    """`compress` or `extract` by bools."""
+
+    def compute(condition: HostArray, a: HostArray, axis: int | None = None) -> HostArray:
+        refuse(condition.dtype != bool)
+        return call(condition, a) if axis is None else call(condition, a, axis)
+
+    return compute
+
+
+def _join_indices(indices: list[HostArray], dims: Any, mode: str = "raise", order: str = "C") -> HostArray:
+    """`ravel_multi_index`, of a list of arrays."""
+    return np.asarray(np.ravel_multi_index(tuple(indices), dims, mode, order))  # type: ignore[call-overload]
+
+
+def _interpolate(x: HostArray, xp: HostArray, fp: HostArray) -> HostArray:
+    """`interp` between points that are in order."""
+    refuse((xp[1:] < xp[:-1]).any())
+    return np.interp(x, xp, fp)
+
+
+def _count_in_bins(a: HostArray, bins: int = 10) -> tuple[HostArray, HostArray]:
+    """`histogram` in no more bins than arrays are small."""
+    refuse_large(bins)
+    return np.histogram(a, bins)
+
+
+def _set_call(name: str, **options: int) -> NumPyCall:
+    return NumPyCall(
+        _take_ordered(getattr(np, name)), _REAL, 2, options_of(**options), alike=True, is_bounded=True
+    )
+
+
+#: By the names of functions as errors have them.
+VALUE_ROWS: Final[dict[str, NumPyCall]] = {
+    **{name: NumPyCall(getattr(np, name), _INTEGERS, 2, numbers=True, alike=True) for name in ("gcd", "lcm")},
+    "unique": NumPyCall(
+        _take_ordered(np.unique),
+        _REAL,
+        options=options_of(
+            return_index=_FLAG, return_inverse=_FLAG, return_counts=_FLAG, axis=ArgumentKind.NONE
+        ),
+        several=True,
+    ),
+    "unique_values": NumPyCall(_take_ordered(np.unique), _REAL, is_bounded=True),
+    **{name: _set_call(name) for name in ("union1d", "setdiff1d", "setxor1d", "intersect1d")},
+    "isin": _set_call("isin", assume_unique=_FLAG, invert=_FLAG),
+    "argwhere": NumPyCall(np.argwhere, _ANY),
+    "compress": NumPyCall(
+        _select(np.compress),
+        _ANY,
+        2,
+        options_of(axis=ArgumentKind.INT | ArgumentKind.NONE),
+        is_bounded=True,
+    ),
+    "extract": NumPyCall(_select(np.extract), _ANY, 2, is_bounded=True),
+    "digitize": NumPyCall(_take_ordered(np.digitize), _REAL, 2, options_of(right=_FLAG), is_bounded=True),
+    "unravel_index": NumPyCall(
+        np.unravel_index, _INTEGERS, options=options_of(shape=_SHAPE, order=_ORDER), several=True
+    ),
+    "ravel_multi_index": NumPyCall(
+        _join_indices,
+        _INTEGERS,
+        options=options_of(dims=_SHAPE, mode=frozenset({"raise", "wrap", "clip"}), order=_ORDER),
+        lists=True,
+    ),
+    "interp": NumPyCall(_take_ordered(_interpolate), "d", 3, is_bounded=True),
+    "histogram": NumPyCall(
+        _take_ordered(_count_in_bins), "dl", options=options_of(bins=ArgumentKind.INT), several=True
+    ),
+    **{
+        name: NumPyCall(
+            getattr(np, name), _INTEGERS, 2, options_of(mode=frozenset({"full", "same", "valid"}))
+        )
+        for name in ("convolve", "correlate")
+    },
+}
