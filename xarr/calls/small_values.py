@@ -98,6 +98,12 @@ def small_value(array: Handle) -> Any:
     return None
 
 
+def _is_large(array: Handle) -> bool:
+    """Whether an Array has no small value, and gets none."""
+    node = array._shown
+    return array._value is None and node is not None and not (type(node.type) is TensorType and node.type.is_plain)
+
+
 def _pending_value(node: Any) -> Any:
     table = None if node.traced else small_ops()
     device = backends.default_device() if node.device is None else node.device
@@ -387,6 +393,9 @@ class SmallOperator:
         if type(other) is handles._array_class:
             right = other._value
             if left is None or right is None:
+                # Of what stands beside a large array the value is not asked for: it may be computed with that.
+                if _is_large(array) or _is_large(other):
+                    return None
                 left, right = small_value(array), small_value(other)
                 if left is None or right is None:
                     return None

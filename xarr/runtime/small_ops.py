@@ -69,6 +69,8 @@ _OPS: Final = (
 MOST_BYTES: Final = Target.max_eager_bytes
 #: Bytes of a larger array that is computed where a write to it, or a mask that selects, wants its values.
 MOST_COMPUTED: Final = 2**26
+#: Bytes of an array without a value between values and a small one that is evaluated since it is computed with.
+_MOST_BETWEEN: Final = 2**21
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
@@ -303,6 +305,8 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
     """The values of the operands and the device that has them; no device if `op` is to be recorded."""
     device: Device | None = None
     values: list[Any] = []
+    if max([node.type.nbytes for node in operands], default=0) > MOST_BYTES:
+        return None, values
     for node in operands:
         if node.device is None and node.depth >= _DEEPEST:
             _evaluate_if_small(node, backends.default_device())
@@ -410,6 +414,7 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
     if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
+    most_bytes = max(most_bytes, _MOST_BETWEEN)
     seen: set[Node] = set()
     stack = [node]
     while stack:
