@@ -69,8 +69,9 @@ _OPS: Final = (
 MOST_BYTES: Final = Target.max_eager_bytes
 #: Bytes of a larger array that is computed where a write to it, or a mask that selects, wants its values.
 MOST_COMPUTED: Final = 2**26
-#: Bytes of an array without a value between values and a small one that is evaluated since it is computed with.
-_MOST_BETWEEN: Final = 2**21
+#: Bytes of larger arrays without values that a small one hangs on, which is evaluated as it is computed with: those of
+#: an op or two.  What more ops make is left to be fused with what follows.
+_MOST_BETWEEN: Final = 2**20
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
@@ -414,7 +415,7 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
     if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
-    most_bytes = max(most_bytes, _MOST_BETWEEN)
+    between = _MOST_BETWEEN
     seen: set[Node] = set()
     stack = [node]
     while stack:
@@ -424,11 +425,15 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
         seen.add(each)
         is_small = all(
             [
-                type(own) is TensorType and own.nbytes <= most_bytes and own.rank <= _MOST_DIMENSIONS
+                type(own) is TensorType
+                and own.nbytes <= max(most_bytes, _MOST_BETWEEN)
+                and own.rank <= _MOST_DIMENSIONS
                 for own in element_types(each.type)
             ]
         )
-        is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced
+        if each.type.nbytes > most_bytes and each.device is not None:  # not made of constants alone
+            between -= each.type.nbytes
+        is_known = isinstance(each.op, _KNOWN) and is_small and between >= 0 and not each.traced
         if not is_known or _recorded.get(each, -1) >= most_bytes or len(seen) > _MOST_EVALUATED:
             _recorded[node] = max(most_bytes, _recorded.get(node, -1))
             return False

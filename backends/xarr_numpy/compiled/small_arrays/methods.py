@@ -88,6 +88,7 @@ class NativeMethods:
             **{kind: np.dtype(kind) for kind in objects.KINDS},
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
             **{"node": Node, "leaf": Leaf, "dataop": Data, "lease": Lease, "backend": backend},
+            "make_array": np.array,
             "refusals": array_class.refusals,
             "classes": tuple([np.dtype(kind).type for kind in objects.KINDS]),
         }

@@ -33,7 +33,7 @@ STATE: Final = (
         "numpyint",
     ),
     "refusals",
-    *("node", "leaf", "dataop", "lease", "backend"),
+    *("node", "leaf", "dataop", "lease", "backend", "make_array"),
 )
 #: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
 LINES: Final = 4096
@@ -104,6 +104,7 @@ declare ptr @PyNumber_Index(ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
 declare ptr @PyList_AsTuple(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare i32 @PyErr_ExceptionMatches(ptr)

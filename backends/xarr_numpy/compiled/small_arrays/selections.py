@@ -1,4 +1,7 @@
-"""LLVM IR of indices that are one Array of ints or bools, which select elements or rows: `x[i]`, `x[x > 0]`."""
+"""LLVM IR of indices that select elements or rows: `x[i]`, `x[x > 0]`, `x[[1, 2]]`, `x[i, j]`.
+
+They are one Array of ints or bools, a list of ints, or a tuple of Arrays of ints of one shape.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Final
 
 SELECTING: Final = """
 ; The value of an Array of int64 or bools with dimensions, which may select from an array on a device; null for no such.
-define internal ptr @selector(ptr %index, ptr %device) {
+define internal ptr @index_array(ptr %index, ptr %device) {
   %is.array = call i1 @is_array(ptr %index)
   br i1 %is.array, label %open, label %no
 open:
@@ -36,33 +39,134 @@ yes:
 no:
   ret ptr null
 }
-; The rank of what a selector selects from an array; -1 where that may be large.
-define internal i64 @rank_of_selection(ptr %array, ptr %selector, i64 %itemsize) {
-  %rank = call i64 @rank(ptr %array)
-  %own.rank = call i64 @rank(ptr %selector)
+; What stands for an index that selects from an array on a device: an array, or a tuple of arrays of ints of one shape,
+; as a new reference; null, without an error, for another index.
+define internal ptr @selector(ptr %index, ptr %device) {
+entry:
+  %single = call ptr @index_array(ptr %index, ptr %device)
+  %is.single = icmp ne ptr %single, null
+  br i1 %is.single, label %hold, label %several
+hold:
+  call void @Py_IncRef(ptr %single)
+  ret ptr %single
+several:
+  %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %tuple, label %other
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %index)
+  %any = icmp ne i64 %count, 0
+  br i1 %any, label %begin, label %no
+begin:
+  %first.item = call ptr @PyTuple_GetItem(ptr %index, i64 0)
+  %first = call ptr @index_array(ptr %first.item, ptr %device)
+  %is.first = icmp ne ptr %first, null
+  br i1 %is.first, label %make, label %no
+make:
+  %made = call ptr @PyTuple_New(i64 %count)
+  %lacks = icmp eq ptr %made, null
+  br i1 %lacks, label %clear, label %fill
+fill:
+  for %k from 0 below %count
+  %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
+  %own = call ptr @index_array(ptr %item, ptr %device)
+  %is.own = icmp ne ptr %own, null
+  br i1 %is.own, label %compare, label %lose
+compare:
+  %kind = call i64 @kind_of(ptr %own)
+  %of.ints = icmp eq i64 %kind, 2
+  %alike = call i1 @is_same_shape(ptr %own, ptr %first)
+  %fine = and i1 %of.ints, %alike
+  br i1 %fine, label %put, label %lose
+put:
+  call void @Py_IncRef(ptr %own)
+  %set = call i32 @PyTuple_SetItem(ptr %made, i64 %k, ptr %own)
+  br label %k.last
+  end %k
+  ret ptr %made
+lose:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
+other:
+  %is.list = call i1 @is_of(ptr %index, ptr @PyList_Type)
+  br i1 %is.list, label %list, label %no
+; An array of its own, since the user may change the list.
+list:
+  %length = call i64 @PyList_Size(ptr %index)
+  %some = icmp ne i64 %length, 0
+  br i1 %some, label %see.items, label %no
+see.items:
+  for %j from 0 below %length
+  %each = call ptr @PyList_GetItem(ptr %index, i64 %j)
+  %is.int = call i1 @is_of(ptr %each, ptr @PyLong_Type)
+  br i1 %is.int, label %j.last, label %no
+  end %j
+  %maker = call ptr @state_word(i64 $MAKE_ARRAY)
+  %array = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %maker, ptr %index, ptr null)
+  %failed = icmp eq ptr %array, null
+  br i1 %failed, label %clear, label %see.array
+see.array:
+  %array.kind = call i64 @kind_of(ptr %array)
+  %is.usual = icmp eq i64 %array.kind, 2
+  br i1 %is.usual, label %give, label %drop
+give:
+  ret ptr %array
+drop:
+  call void @Py_DecRef(ptr %array)
+  ret ptr null
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret ptr null
+}
+define internal i1 @is_mask(ptr %selector) {
+  %is.one = call i1 @is_ndarray(ptr %selector)
+  br i1 %is.one, label %look, label %no
+look:
   %kind = call i64 @kind_of(ptr %selector)
   %of.bools = icmp eq i64 %kind, 3
+  ret i1 %of.bools
+no:
+  ret i1 false
+}
+; The rank of what a selector selects from an array; -1 where that may be large.
+define internal i64 @rank_of_selection(ptr %array, ptr %selector, i64 %itemsize) {
+entry:
+  %rank = call i64 @rank(ptr %array)
+  %of.bools = call i1 @is_mask(ptr %selector)
   br i1 %of.bools, label %bools, label %ints
 bools:
-  %left = sub i64 %rank, %own.rank
+  %mask.rank = call i64 @rank(ptr %selector)
+  %left = sub i64 %rank, %mask.rank
   %bools.rank = add i64 %left, 1
   ret i64 %bools.rank
 ints:
-  %some = icmp sgt i64 %rank, 0
-  br i1 %some, label %open, label %no
-open:
-  %sizes = call ptr @word(ptr %array, i64 $SIZES)
-  %rows = load i64, ptr %sizes, align 8
-  %any = icmp sgt i64 %rows, 0
-  br i1 %any, label %measure, label %no
-measure:
+  %is.one = call i1 @is_ndarray(ptr %selector)
+  br i1 %is.one, label %count, label %several
+several:
+  %dimensions = call i64 @PyTuple_Size(ptr %selector)
+  %item = call ptr @PyTuple_GetItem(ptr %selector, i64 0)
+  br label %count
+count:
+  %taken = phi i64 [ 1, %ints ], [ %dimensions, %several ]
+  %first = phi ptr [ %selector, %ints ], [ %item, %several ]
+  %chosen = call i64 @size(ptr %first)
+  %own.rank = call i64 @rank(ptr %first)
+  %has = icmp sge i64 %rank, %taken
   %size = call i64 @size(ptr %array)
-  %row = udiv i64 %size, %rows
-  %chosen = call i64 @size(ptr %selector)
-  %elements = mul i64 %row, %chosen
+  %some = icmp sgt i64 %size, 0
+  %usual = and i1 %has, %some
+  br i1 %usual, label %measure, label %no
+measure:
+  %sizes = call ptr @word(ptr %array, i64 $SIZES)
+  for %k from %taken below %rank, %elements from %chosen then %more
+  %slot = getelementptr i64, ptr %sizes, i64 %k
+  %own = load i64, ptr %slot, align 8
+  %more = mul i64 %elements, %own
+  end %k
   %bytes = mul i64 %elements, %itemsize
   %small = icmp sle i64 %bytes, $MOSTPLAIN
-  %ints.left = sub i64 %rank, 1
+  %ints.left = sub i64 %rank, %taken
   %ints.rank = add i64 %ints.left, %own.rank
   %result = select i1 %small, i64 %ints.rank, i64 -1
   ret i64 %result

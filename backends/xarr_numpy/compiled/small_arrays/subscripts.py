@@ -216,20 +216,24 @@ give:
   ret ptr %result
 part:
   %itemsize = call i64 @bytes_of(i64 %kind)
+  %has.size = icmp sgt i64 %itemsize, 0
+  br i1 %has.size, label %ask.selector, label %slow
+ask.selector:
   %selector = call ptr @selector(ptr %index, ptr %device)
   %selects = icmp ne ptr %selector, null
-  %has.size = icmp sgt i64 %itemsize, 0
-  %may.select = and i1 %selects, %has.size
-  br i1 %may.select, label %see.size, label %basic
+  br i1 %selects, label %see.size, label %basic
 see.size:
-  %selector.kind = call i64 @kind_of(ptr %selector)
-  %of.bools = icmp eq i64 %selector.kind, 3
+  %of.bools = call i1 @is_mask(ptr %selector)
   %any.number = and i1 %of.bools, %of.large
-  br i1 %any.number, label %slow, label %select
+  br i1 %any.number, label %lose.selector, label %select
+lose.selector:
+  call void @Py_DecRef(ptr %selector)
+  br label %slow
 select:
   call void @count_reader(ptr %node, i64 1)
   %selected = call ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize)
   call void @count_reader(ptr %node, i64 -1)
+  call void @Py_DecRef(ptr %selector)
   %none.selected = icmp eq ptr %selected, null
   br i1 %none.selected, label %ask.error, label %give.selected
 ask.error:
@@ -241,9 +245,7 @@ give.selected:
 basic:
   %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
   %is.array.part = icmp sgt i64 %rank, 0
-  %is.known = icmp sgt i64 %itemsize, 0
-  %both = and i1 %is.array.part, %is.known
-  br i1 %both, label %read, label %slow
+  br i1 %is.array.part, label %read, label %slow
 read:
   call void @Py_IncRef(ptr %device)
   call void @Py_IncRef(ptr %buffer)
@@ -440,25 +442,33 @@ fit:
   br i1 %is.element, label %element, label %part
 element:
   %taken = call i1 @is_taken(ptr %value, i64 %kind)
-  br i1 %taken, label %find, label %slow
+  br i1 %taken, label %hold, label %slow
+hold:
+  call void @Py_IncRef(ptr %index)
+  br label %find
 part:
   %itemsize = call i64 @bytes_of(i64 %kind)
+  %has.size = icmp sgt i64 %itemsize, 0
+  br i1 %has.size, label %ask.selector, label %slow
+ask.selector:
   %selector = call ptr @selector(ptr %index, ptr %device)
   %selects = icmp ne ptr %selector, null
-  %has.size = icmp sgt i64 %itemsize, 0
-  %may.select = and i1 %selects, %has.size
-  br i1 %may.select, label %select, label %basic
+  br i1 %selects, label %select, label %basic
 select:
   %selected.rank = call i64 @rank_of_selection(ptr %buffer, ptr %selector, i64 %itemsize)
   br label %judge
 basic:
   %basic.rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
+  call void @Py_IncRef(ptr %index)
   br label %judge
 judge:
   %rank = phi i64 [ %selected.rank, %select ], [ %basic.rank, %basic ]
   %part.index = phi ptr [ %selector, %select ], [ %index, %basic ]
   %is.part.index = icmp sgt i64 %rank, 0
-  br i1 %is.part.index, label %compare, label %slow
+  br i1 %is.part.index, label %compare, label %lose
+lose:
+  call void @Py_DecRef(ptr %part.index)
+  br label %slow
 compare:
   %is.array.value = call i1 @is_ndarray(ptr %value)
   br i1 %is.array.value, label %types, label %number
@@ -469,15 +479,15 @@ types:
   %their.rank = call i64 @rank(ptr %value)
   %lower = icmp sle i64 %their.rank, %rank
   %both = and i1 %alike, %lower
-  br i1 %both, label %find, label %slow
+  br i1 %both, label %find, label %lose
 number:
   %fits = call i1 @is_taken(ptr %value, i64 %kind)
-  br i1 %fits, label %find, label %slow
+  br i1 %fits, label %find, label %lose
+; The index is held from here on.
 find:
-  %own.index = phi ptr [ %index, %element ], [ %part.index, %types ], [ %part.index, %number ]
+  %own.index = phi ptr [ %index, %hold ], [ %part.index, %types ], [ %part.index, %number ]
   %elements = zext i1 %is.element to i64
   call void @Py_IncRef(ptr %value)
-  call void @Py_IncRef(ptr %own.index)
 ; Held, the buffer's address is that of no other one that Python, as it looks for the line, gives the Array.
   call void @Py_IncRef(ptr %buffer)
   %line = call ptr @locate(i64 %elements)
