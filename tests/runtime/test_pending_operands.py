@@ -51,7 +51,7 @@ def test_large_arrays_are_written_to_in_memory() -> None:
 
 
 def test_a_small_part_of_a_large_array_of_constants_does_not_keep_a_write_recorded() -> None:
-    x, i = xarr.full((300, 200), -1.0), xarr.arange(5)
+    x, i = xarr.full((1000, 300), -1.0), xarr.arange(5)
     part = x[i, i] + 1.0
     total = part * xarr.asarray(np.ones(5))  # looks whether `part` is computed at once, which it is not
     assert not total.is_evaluated
@@ -59,3 +59,15 @@ def test_a_small_part_of_a_large_array_of_constants_does_not_keep_a_write_record
     assert x.is_evaluated and (x[i, i + 1] * 2.0).is_evaluated
     assert np.asarray(x[1, :4]).tolist() == [-1.0, -1.0, 0.0, -1.0]
     assert np.asarray(total).tolist() == [0.0] * 5
+
+
+def test_what_hangs_on_a_larger_array_is_evaluated_when_it_is_computed_with() -> None:
+    x = xarr.asarray(np.ones((300, 200))).evaluate()
+    total = (x * x).sum()
+    assert not total.is_evaluated and (total + 1.0).is_evaluated and total.is_evaluated
+    several = ((x - 3.0) ** 2 * x).sum()  # which is left to be fused
+    assert not (several + 1.0).is_evaluated
+    sums = (x * x).sum(axis=0)
+    beside = x / sums
+    assert not beside.is_evaluated and not sums.is_evaluated
+    assert float(several) == 300 * 200 * 4 and float(beside[0, 0]) == 1 / 300

@@ -101,7 +101,11 @@ def small_value(array: Handle) -> Any:
 def _is_large(array: Handle) -> bool:
     """Whether an Array has no small value, and gets none."""
     node = array._shown
-    return array._value is None and node is not None and not (type(node.type) is TensorType and node.type.is_plain)
+    return (
+        array._value is None
+        and node is not None
+        and not (type(node.type) is TensorType and node.type.is_plain)
+    )
 
 
 def _pending_value(node: Any) -> Any:

@@ -66,6 +66,7 @@ def test_elements_and_parts_make_no_call_of_python() -> None:
     x, called = large_array(), []
     row = xarr.asarray(np.arange(500.0)).evaluate() * 1
     s, i = row[7], xarr.asarray(np.array([3, 200, 4])).evaluate()
+    pair = i, xarr.arange(3) + 1
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and not frame.f_code.co_filename.startswith(NUMPY_FOLDER):
@@ -73,8 +74,8 @@ def test_elements_and_parts_make_no_call_of_python() -> None:
 
     def compute() -> list[Any]:
         x[2, 3], x[-1, 5], x[4], x[5, ::2], x[7:9, 1] = 5.0, s, row, 2, 8.0
-        x[i] = row
-        return [x[2, 3], x[-1], x[:, 3], x[4, 1:-1], x[i], x[7:9]]
+        x[i], x[[8, 7]], x[pair] = row, row, 3.0
+        return [x[2, 3], x[-1], x[:, 3], x[4, 1:-1], x[i], x[7:9], x[pair], x[[8, 8, 4]]]
 
     for _ in range(2):  # Python learns the lines
         compute()
@@ -85,10 +86,13 @@ def test_elements_and_parts_make_no_call_of_python() -> None:
         sys.setprofile(None)
     assert called == [compute.__qualname__]
     wanted = np.zeros(SHAPE)
-    wanted[2, 3], wanted[-1, 5], wanted[5, ::2], wanted[7:9, 1] = 5.0, 7.0, 2, 8.0
-    wanted[[3, 200, 4]] = np.arange(500)
+    wanted[2, 3], wanted[-1, 5], wanted[5, ::2] = 5.0, 7.0, 2
+    places = [3, 200, 4]
+    wanted[places] = wanted[[8, 7]] = np.arange(500)
+    wanted[places, [1, 2, 3]] = 3.0
     assert_same(np.asarray(x), wanted)
-    parts = [wanted[2, 3], wanted[-1], wanted[:, 3], wanted[4, 1:-1], wanted[[3, 200, 4]], wanted[7:9]]
+    parts = [wanted[2, 3], wanted[-1], wanted[:, 3], wanted[4, 1:-1], wanted[places], wanted[7:9]]
+    parts += [wanted[places, [1, 2, 3]], wanted[[8, 8, 4]]]
     for own, each in zip(made, parts, strict=True):
         assert_same(np.asarray(own), np.asarray(each))
 
