@@ -30,7 +30,7 @@ from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, TensorType, has_plain_elements
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, content_of
-from xarr.runtime.small_ops import pending_value, small_ops
+from xarr.runtime.small_ops import is_large, pending_value, small_ops
 from xarr.runtime.view_tracking import is_put_back
 
 Compute = Callable[[Any, Any], Any]
@@ -96,16 +96,6 @@ def small_value(array: Handle) -> Any:
         array._value = held
         return held
     return None
-
-
-def _is_large(array: Handle) -> bool:
-    """Whether an Array has no small value, and gets none."""
-    node = array._shown
-    return (
-        array._value is None
-        and node is not None
-        and not (type(node.type) is TensorType and node.type.is_plain)
-    )
 
 
 def _pending_value(node: Any) -> Any:
@@ -398,9 +388,8 @@ class SmallOperator:
             right = other._value
             if left is None or right is None:
                 # Of what stands beside a large array the value is not asked for: it may be computed with that.
-                if _is_large(array) or _is_large(other):
-                    return None
-                left, right = small_value(array), small_value(other)
+                left = None if is_large(other) else small_value(array)
+                right = None if left is None else small_value(other)
                 if left is None or right is None:
                     return None
             device = array._device

@@ -87,12 +87,12 @@ def test_elements_and_parts_make_no_call_of_python() -> None:
     assert called == [compute.__qualname__]
     wanted = np.zeros(SHAPE)
     wanted[2, 3], wanted[-1, 5], wanted[5, ::2] = 5.0, 7.0, 2
-    places = [3, 200, 4]
-    wanted[places] = wanted[[8, 7]] = np.arange(500)
-    wanted[places, [1, 2, 3]] = 3.0
+    rows = [3, 200, 4]
+    wanted[rows] = wanted[[8, 7]] = np.arange(500)
+    wanted[rows, [1, 2, 3]] = 3.0
     assert_same(np.asarray(x), wanted)
-    parts = [wanted[2, 3], wanted[-1], wanted[:, 3], wanted[4, 1:-1], wanted[places], wanted[7:9]]
-    parts += [wanted[places, [1, 2, 3]], wanted[[8, 8, 4]]]
+    parts = [wanted[2, 3], wanted[-1], wanted[:, 3], wanted[4, 1:-1], wanted[rows], wanted[7:9]]
+    parts += [wanted[rows, [1, 2, 3]], wanted[[8, 8, 4]]]
     for own, each in zip(made, parts, strict=True):
         assert_same(np.asarray(own), np.asarray(each))
 
