@@ -131,6 +131,20 @@ def test_short_rows_are_in_lanes_where_they_lie_near() -> None:
         assert [len(list(phase.walk())) for phase in kernel.phases] == [count]
 
 
+def test_short_rows_apart_are_written_out_one_by_one() -> None:
+    def sum_transposed(x: Any) -> Any:
+        return x + x.swapaxes(1, 2)
+
+    def sum_of_cosines(x: Any) -> Any:
+        return xarr.cos(x) + x.swapaxes(1, 2)
+
+    for function, is_written_out in ((sum_transposed, True), (sum_of_cosines, False)):
+        (kernel,) = kernels_of(function, xarr.zeros((100, 3, 3)) * 1.0)
+        loops = [loop for phase in kernel.phases for loop in phase.walk()]
+        assert (len(loops) == 1) is is_written_out
+        assert any(Runs.LANES in loop.runs for loop in loops) is not is_written_out
+
+
 def test_many_small_products_are_groups() -> None:
     for shape, is_small in (((16, 3, 3), True), ((15, 3, 3), False), ((16, 8, 8), False)):
         steps = xarr.jit(lambda x: x @ x).lower(xarr.zeros(shape) * 1.0).stage("plan").steps

@@ -101,22 +101,24 @@ class Nest(IterationSpace):
 
     @cached_property
     def written_out(self) -> list[Run]:
-        """The runs of which each index is written out, if lanes have indices of the run before: reduced ones and short
-        ones at the end, which fill no register; else none.
+        """The runs of which each index is written out, for each index of the run before, often a lane: reduced ones and
+        short ones at the end, which fill no register; else none.
 
-        A lane has results of its own then, and all that is computed is in registers from stage to stage.
+        All that is computed is then in registers from stage to stage.
         """
         many = self.target.min_results_side_by_side
         count = max([k + 1 for k, run in enumerate(self.kept_runs) if run.extent >= many], default=0)
         outer, short = self.kept_runs[:count], self.kept_runs[count:]
-        if not outer or self.runs[-1] is outer[-1] or self.has_inner_loops:
+        if not outer or self.runs[-1] is outer[-1] or self.has_inner_loops or self.rows is not None:
             return []
         written = [run for run in self.runs if run.reduced or run in short]
         row = self.runs[-1].extent if short else prod(run.extent for run in written)
         sizes = [
             register_dtype(node.dtype).itemsize for node in (*self.graph.parameters, *self.graph.results)
         ]
-        if row * max(sizes) >= self.target.register_bytes or (short and not self._has_near_lanes(outer[-1])):
+        if row * max(sizes) >= self.target.register_bytes or (short and not self._has_whole_rows(outer[-1])):
+            return []
+        if short and not (self._has_near_lanes(outer[-1]) or self._is_cheap_apart()):
             return []
         inside = sum(
             [inside_count(node) * (1 + self._work(self.insides(node))) for node in self.inner_reductions]
@@ -130,13 +132,24 @@ class Nest(IterationSpace):
         """The runs that are not written out."""
         return [run for run in self.runs if run not in self.written_out]
 
-    def _has_near_lanes(self, run: Run) -> bool:
-        """Whether lanes along a run read and write near elements; nothing is cut there, no part of an array written."""
+    def _has_whole_rows(self, run: Run) -> bool:
+        """Whether all indices of a run have the same computation, and whole arrays are written."""
         if not self.has_reductions and any(axis in self.cuts for axis in run.axes):
             return False
-        if any(isinstance(node.op, ops.DynamicUpdateSlice) for node in self.graph.results):
-            return False
+        return not any(isinstance(node.op, ops.DynamicUpdateSlice) for node in self.graph.results)
+
+    def _has_near_lanes(self, run: Run) -> bool:
+        """Whether lanes along a run read and write near elements."""
         return self.steps.get(run.axes[-1], 0) <= self.target.max_lane_stride
+
+    def _is_cheap_apart(self) -> bool:
+        """Whether little is computed of few elements, which do not lie side by side: lanes would not pay."""
+        last = self.runs[-1]
+        if last.extent >= self.target.min_tiled_side or self.steps.get(last.axes[-1], 0) <= 1:
+            return False
+        return all(
+            isinstance(node.op, ops.Reduce) or node.op.cost <= INSTRUCTION for node in self.graph.nodes
+        )
 
     @staticmethod
     def _work(nodes: Iterable[Node]) -> int:
@@ -156,7 +169,8 @@ class Nest(IterationSpace):
     @cached_property
     def lanes(self) -> Lanes:
         if self.written_out:
-            return "kept"
+            is_near = self.written_out == self.reduced_runs or self._has_near_lanes(self.outer_runs[-1])
+            return "kept" if is_near else "none"
         ends_reduced = bool(self.runs) and self.runs[-1].reduced
         wide = self.kept_runs[-1].extent if self.kept_runs else 1
         # Results along the reduced dimensions are stored in lanes along the last of them, or one by one.
