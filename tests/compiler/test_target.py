@@ -135,6 +135,12 @@ OTHERS = {
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/gpu/windows.py": {"_BANKS": "banks of shared memory, which CUDA fixes"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
+    "compiler/kernel_templates.py": {
+        "_KEPT": "kinds of groups that are kept",
+        **dict.fromkeys(
+            ("_MIN_ALIKE", "_MOST", "_LEAST"), "groups from which on a template repays making it"
+        ),
+    },
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
     "compiler/while_loops/late_operands.py": {
         "_STEPS": "after which an order is known",
