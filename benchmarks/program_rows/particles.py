@@ -196,6 +196,55 @@ def barrier_loops(noise: Array) -> Array:
     return total / noise.shape[1]
 
 
+# --- Gillespie's algorithm: predators and prey, one random event after the other --------------------------------
+
+
+def events_data(count: int) -> tuple[np.ndarray, ...]:
+    changes = np.array([[1, 0], [-1, 1], [0, -1]])
+    return np.array([60, 40]), changes, np.array([10.0, 0.1, 8.0]), uniform(count, 2)
+
+
+def events_numpy(xp: Array, state: Array, changes: Array, rates: Array, draws: Array) -> Array:
+    time, mean = 0.0, xp.zeros(2)
+    for k in range(draws.shape[0]):
+        sums = xp.cumsum(rates * xp.stack([state[0], state[0] * state[1], state[1]]))
+        wait = -xp.log(1 - draws[k, 0]) / sums[2]
+        time, mean = time + wait, mean + state * wait
+        event = xp.minimum((sums < draws[k, 1] * sums[2]).sum(), 2)
+        state = xp.maximum(state + changes[event], 1)
+    return mean / time
+
+
+def events_jax(jnp: Array, lax: Array, state: Array, changes: Array, rates: Array, draws: Array) -> Array:
+    def step(carry: Array, draw: Array) -> Array:
+        state, time, mean = carry
+        sums = jnp.cumsum(rates * jnp.stack([state[0], state[0] * state[1], state[1]]))
+        wait = -jnp.log(1 - draw[0]) / sums[2]
+        event = jnp.minimum((sums < draw[1] * sums[2]).sum(), 2)
+        return (jnp.maximum(state + changes[event], 1), time + wait, mean + state * wait), None
+
+    _, time, mean = lax.scan(step, (state, jnp.asarray(0.0), jnp.zeros(2)), draws)[0]
+    return mean / time
+
+
+def events_loops(state: Array, changes: Array, rates: Array, draws: Array) -> Array:
+    prey, predators = state[0], state[1]
+    time, mean = 0.0, np.zeros(2)
+    for k in range(draws.shape[0]):
+        born = rates[0] * prey
+        eaten = born + rates[1] * (prey * predators)
+        total = eaten + rates[2] * predators
+        wait = -np.log(1 - draws[k, 0]) / total
+        time += wait
+        mean[0] += prey * wait
+        mean[1] += predators * wait
+        at = draws[k, 1] * total
+        event = 0 if at <= born else 1 if at <= eaten else 2
+        prey = max(prey + changes[event, 0], 1)
+        predators = max(predators + changes[event, 1], 1)
+    return mean / time
+
+
 ROWS = (
     Program("N bodies", bodies_data, bodies_numpy, bodies_jax, bodies_loops, sizes=(16, 128, 512), tiny=4),
     Program(
@@ -214,5 +263,12 @@ ROWS = (
         *(barrier_numpy, barrier_jax, barrier_loops),
         sizes=(30, 1000, 30_000),
         tiny=6,
+    ),
+    Program(
+        "Gillespie's algorithm",
+        events_data,
+        *(events_numpy, events_jax, events_loops),
+        sizes=(30, 1000, 30_000),
+        tiny=5,
     ),
 )

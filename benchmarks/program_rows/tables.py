@@ -235,6 +235,52 @@ def viterbi_loops(moves: Array, emissions: Array, seen: Array) -> Array:
     return path
 
 
+# --- Beam search: the likeliest chains of letters, of which each step keeps a few -------------------------------
+
+LETTERS, KEPT = 30, 5
+
+
+def beam_data(steps: int) -> tuple[np.ndarray, ...]:
+    return np.log(uniform(LETTERS, LETTERS) + 0.01), np.log(uniform(steps, LETTERS, seed=1) + 0.01)
+
+
+def beam_numpy(xp: Array, moves: Array, seen: Array) -> Array:
+    last = xp.argsort(-seen[0])[:KEPT]
+    scores = seen[0][last]
+    for k in range(1, seen.shape[0]):
+        reached = (scores[:, None] + moves[last] + seen[k]).ravel()
+        best = xp.argsort(-reached)[:KEPT]
+        scores, last = reached[best], best % LETTERS
+    return scores
+
+
+def beam_jax(jnp: Array, lax: Array, moves: Array, seen: Array) -> Array:
+    def step(carry: Array, row: Array) -> Array:
+        scores, last = carry
+        scores, best = lax.top_k((scores[:, None] + moves[last] + row).ravel(), KEPT)
+        return (scores, best % LETTERS), None
+
+    return lax.scan(step, tuple(lax.top_k(seen[0], KEPT)), seen[1:])[0][0]
+
+
+def beam_loops(moves: Array, seen: Array) -> Array:
+    scores, last = np.zeros(1), np.zeros(1, np.int64)
+    for k in range(seen.shape[0]):
+        best, at = np.full(KEPT, -np.inf), np.zeros(KEPT, np.int64)
+        for i in range(scores.size):
+            for j in range(LETTERS):
+                reached = seen[k, j] + (scores[i] + moves[last[i], j] if k else 0.0)
+                slot = KEPT
+                while slot > 0 and reached > best[slot - 1]:
+                    slot -= 1
+                for other in range(KEPT - 1, slot, -1):
+                    best[other], at[other] = best[other - 1], at[other - 1]
+                if slot < KEPT:
+                    best[slot], at[slot] = reached, j
+        scores, last = best, at
+    return scores
+
+
 # --- Floyd-Warshall: all shortest paths ----------------------------------------------------------------------
 
 
@@ -298,6 +344,13 @@ ROWS = (
         *(viterbi_numpy, viterbi_jax, viterbi_loops),
         sizes=(20, 200, 5000),
         tiny=4,
+    ),
+    Program(
+        "beam search",
+        beam_data,
+        *(beam_numpy, beam_jax, beam_loops),
+        sizes=(6, 60, 3000),
+        tiny=3,
     ),
     Program(
         "Floyd-Warshall",
