@@ -119,11 +119,12 @@ class _Short(_Lanes):
     def __init__(self, lines: LaneWriter, dtype: DType, is_positive: bool) -> None:
         super().__init__(lines, dtype)
         self.is_positive = is_positive
+        self.sign_of_divisor = self.sign
         #: Between integers of 64 bits, of which few are used, and floats, instructions know signs.
         self.sign = "s" if self.bits == 64 else self.sign
 
     def divide(self, op: str, dividend: str, divisor: str) -> str:
-        x, y = self.to_floats(dividend, self.sign), self.to_floats(divisor, self.sign)
+        x, y = self.to_floats(dividend, self.sign), self.to_floats(divisor, self.sign_of_divisor)
         inverse = self.with_floats("fdiv", self.number(1), y)
         rounder = self.number(_ROUNDERS[self.float])
         quotient = self.with_floats("fsub", self.round_product(x, inverse), rounder)

@@ -119,6 +119,19 @@ def test_positions_whose_range_is_known(step: int) -> None:
             assert_same(got, expected)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_small_dividends_and_any_divisor(dtype: str) -> None:
+    y = np.concatenate([np.array(ends(dtype), dtype), draws(dtype, 300)])
+    for numbers in (np.full(y.size, 3, dtype), np.arange(y.size).astype(dtype)):
+        first, step = int(numbers[0]), int(numbers[1]) - int(numbers[0])
+
+        def function(y: xarr.Array, first: int = first, step: int = step) -> tuple[xarr.Array, ...]:
+            return all_four((first + step * xarr.arange(y.size)).astype(y.dtype), y)
+
+        for got, expected in zip(in_compiled_loops(function, y), exact_results(numbers, y), strict=True):
+            assert_same(got, expected)
+
+
 def division(dtype: str, divisor: int | None) -> Value:
     values = Values()
     x, y = values.argument("x", dtype), values.argument("y", dtype)
