@@ -52,14 +52,12 @@ _ENDS: Final = {SINGLE: (-104.0, 89.0, -18.0), DOUBLE: (-746.0, 710.0, -38.0)}
 _TINY: Final = {SINGLE: 2.0**-26, DOUBLE: 2.0**-54}
 
 
-def reduce_exponent(x: Value, low: Value | None = None) -> Pair:
-    """n and exp(r) - 1 where x + low = n ln(2) + r; x must be finite and n in the range of exponents."""
+def reduce_exponent(x: Value) -> Pair:
+    """n and exp(r) - 1 where x = n ln(2) + r; x must be finite and n in the range of exponents."""
     magic = format_of(x).magic
     ln2, ln2_low = _LN2[x.dtype]
     n = x.fma(1 / math.log(2), magic) - magic
     r = n.fma(-ln2_low, n.fma(-ln2, x))
-    if low is not None:
-        r = r + low
     return n, (r * r).fma(r.polynomial(TAIL[x.dtype]), r)
 
 

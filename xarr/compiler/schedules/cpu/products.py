@@ -152,11 +152,11 @@ class _Columns(_Products):
         most = min(self.most // height, self.target.max_tile_rows)
         if right.nbytes > self.target.max_matrix_bytes:
             for vector, positions in self.registers(around, columns, itemsize, most):
-                for loop, top, count in self.tiles(vector, 0, rows, height):
+                for loop, top, count in self.tiles(vector, rows, height):
                     self._tile(loop, top, count, positions)
             return
         # The right matrix is near: rows of the result are written one after the other.
-        for loop, top, count in self.tiles(around, 0, rows, height):
+        for loop, top, count in self.tiles(around, rows, height):
             for vector, positions in self.registers(loop, columns, itemsize, most):
                 self._tile(vector, top, count, positions)
 
@@ -189,8 +189,8 @@ class _Terms(_Products):
         # The order of a sum depends on the size of a tile: it is that of every machine.
         side = isqrt(self.target.max_register_sums)
         rows, columns = self.size(self.rows), self.size(self.columns)
-        for loop, top, height in self.tiles(around, 0, rows, several(rows, side)):
-            for inner, left, width in self.tiles(loop, 0, columns, several(columns, side)):
+        for loop, top, height in self.tiles(around, rows, several(rows, side)):
+            for inner, left, width in self.tiles(loop, columns, several(columns, side)):
                 indices = self.results([top + k for k in range(height)], [left + k for k in range(width)])
                 vector, position = self.loop("k", self.node.operands[0].shape[-1], Runs.LANES)
                 inner.body.append(vector)

@@ -99,10 +99,10 @@ class WindowLoops:
         start = block * (part.lanes * part.width) + part.start
         return vector, [start + lane + part.lanes * k for k in range(part.width)]
 
-    def tiles(self, around: Loop, start: int, stop: int, together: int) -> Iterator[tuple[Loop, Affine, int]]:
-        """Loops inside `around` from `start` to `stop`, so many at a time: each with where it is, and how many."""
-        full = start + (stop - start) // together * together
-        for first, end, width in ((start, full, together), (full, stop, stop - full)):
+    def tiles(self, around: Loop, stop: int, together: int) -> Iterator[tuple[Loop, Affine, int]]:
+        """Loops inside `around` up to `stop`, so many at a time: each with where it is, and how many."""
+        full = stop // together * together
+        for first, end, width in ((0, full, together), (full, stop, stop - full)):
             if first < end:
                 loop, position = self.loop("i", (end - first) // width)
                 around.body.append(loop)
