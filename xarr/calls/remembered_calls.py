@@ -75,7 +75,6 @@ _PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
 _SIMPLE: Final = _PLAIN | {type, *[type(np.dtype(char)) for char in PLAIN]}
 _SIMPLE_OR_FLOAT: Final = _SIMPLE | {float}
 _INTS: Final = frozenset({int})
-_ONE_TUPLE: Final = (tuple,)
 
 
 class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
@@ -154,6 +153,12 @@ def _describe_quickly(
         # The usual cases, without a step for each argument.
         if len(args) == 1 and not kwargs:
             return (node.type, node.device), [args[0]], [node]
+        if len(args) == 2 and not kwargs:
+            second = args[1]
+            if type(second) is handles._array_class and (other := second._shown) is not None:
+                return (node.type, node.device, other.type, other.device), [*args], [node, other]
+            if type(second) is tuple and _INTS.issuperset(map(type, second)):
+                return (node.type, node.device, second), [args[0]], [node]
         rest = (*args[1:], *kwargs.values()) if kwargs else args[1:]
         kinds = (*map(type, rest),)
         if _SIMPLE.issuperset(kinds):
@@ -161,12 +166,6 @@ def _describe_quickly(
         if _SIMPLE_OR_FLOAT.issuperset(kinds):
             rest = tuple([_tell(each) if type(each) is float else each for each in rest])
             return (node.type, node.device, kinds, rest, *kwargs), [args[0]], [node]
-        if kinds == _ONE_TUPLE and not kwargs and _INTS.issuperset(map(type, rest[0])):
-            return (node.type, node.device, rest[0]), [args[0]], [node]
-        if len(kinds) == 1 and not kwargs and kinds[0] is handles._array_class:
-            other = args[1]._shown
-            if other is not None:
-                return (node.type, node.device, other.type, other.device), [*args], [node, other]
     parts: list[Any] = []
     arrays: list[Handle] = []
     nodes: list[Node] = []
