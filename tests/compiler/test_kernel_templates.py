@@ -177,3 +177,24 @@ def test_programs_are_built_when_somebody_looks() -> None:
     assert [len(kernel.phases), len(kernel.inputs), len(built)] == [1, 1, 1]
     with pytest.raises(AttributeError):
         kernel.nothing  # noqa: B018
+
+
+def test_groups_whose_sizes_are_counts_of_parts_are_built_one_by_one() -> None:
+    def turn(q: xarr.Array, w: xarr.Array) -> xarr.Array:
+        for k in range(10):
+            x, y, z = w[k, 0], w[k, 1], w[k, 2]
+            a, b, c, d = q[0], q[1], q[2], q[3]
+            moved = [
+                -b * x - c * y - d * z,
+                a * x + c * z - d * y,
+                a * y - b * z + d * x,
+                a * z + b * y - c * x,
+            ]
+            q = q + 0.005 * xarr.stack(moved)
+            q = q / xarr.sqrt(xarr.sum(q * q))
+        return q
+
+    q, w = np.arange(1.0, 5), np.arange(30.0).reshape(10, 3)
+    with xarr.use_backend("reference"):
+        wanted = np.asarray(turn(xarr.asarray(q), xarr.asarray(w)))
+    np.testing.assert_allclose(np.asarray(xarr.jit(turn)(q, w)), wanted)

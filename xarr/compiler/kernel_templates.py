@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.symbolic_numbers import LITERAL, NumberTrace
+from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node, parameter
@@ -96,7 +97,11 @@ class _AlikeGroups:
         if self.misses < _MIN_ALIKE or count >= _MOST or not is_useful:
             return build(fusion)
         self.misses = 0
-        template = _Template(fusion, numbers, build, draft)
+        try:
+            template = _Template(fusion, numbers, build, draft)
+        except ShapeError:
+            # A size is a number here, and there what others add up to: no other group is alike.
+            return build(fusion)
         self.templates.append(template)
         kernel = template.kernel(fusion, numbers, build)
         assert kernel is not None, "a template is that of the group of which it is made"
