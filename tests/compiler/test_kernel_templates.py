@@ -88,6 +88,10 @@ def distances(n: int) -> tuple[Any, ...]:
     )
 
 
+def dimensions(n: int) -> tuple[Any, ...]:
+    return (lambda x: x.transpose(1, 0, 2, 3) * 2.0), f"f64[2,3,{n},{n + 1}]"
+
+
 def complex_rows(n: int) -> tuple[Any, ...]:
     return (lambda z: z[:, 1:] * z[:, :-1]), f"c128[{n},{n}]"
 
@@ -108,6 +112,7 @@ CASES = (
         distances,
     ),
     complex_rows,
+    dimensions,
 )
 #: Whose loops have constants that are computed of sizes: no two are alike.
 APART = (borders, concatenation, gather, totals, windows)

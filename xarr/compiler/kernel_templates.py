@@ -139,15 +139,21 @@ def _hole(number: int) -> object:
 
 
 class _GroupOutline:
-    """A group without its numbers, which are listed each once, in the order in which they come."""
+    """A group without its numbers, which are listed each once, in the order in which they come.
 
-    def __init__(self) -> None:
+    Those that may be dimensions, of which builders make tables, stand for themselves.
+    """
+
+    def __init__(self, rank: int) -> None:
         self.numbers: dict[int, int] = {}
+        self._literal = range(LITERAL.start, max(LITERAL.stop, rank))
 
     def of(self, value: Any) -> Any:
         kind = type(value)
         if kind is int:
-            return value if value in LITERAL else _hole(self.numbers.setdefault(value, len(self.numbers)))
+            return (
+                value if value in self._literal else _hole(self.numbers.setdefault(value, len(self.numbers)))
+            )
         if kind is tuple:
             return tuple([self.of(each) for each in value])
         if kind is TensorType:
@@ -157,7 +163,9 @@ class _GroupOutline:
 
 def _outline(fusion: ops.Fusion) -> tuple[Any, tuple[int, ...]]:
     """The outline of a group, equal for those that differ in numbers alone, and the numbers."""
-    graph, outline = fusion.computation, _GroupOutline()
+    graph = fusion.computation
+    types = [node.type for node in (*graph.parameters, *graph.nodes)]
+    outline = _GroupOutline(max([each.rank for each in types if isinstance(each, TensorType)]))
     starts = _starts(graph)
     index = {node: k for k, node in enumerate(graph.parameters)}
     rows: list[Any] = [outline.of(node.type) for node in graph.parameters]
