@@ -185,7 +185,7 @@ def test_programs_are_built_when_somebody_looks() -> None:
 
 
 def test_groups_whose_sizes_are_counts_of_parts_are_built_one_by_one() -> None:
-    def turn(q: xarr.Array, w: xarr.Array) -> xarr.Array:
+    def rotate(q: xarr.Array, w: xarr.Array) -> xarr.Array:
         for k in range(10):
             x, y, z = w[k, 0], w[k, 1], w[k, 2]
             a, b, c, d = q[0], q[1], q[2], q[3]
@@ -201,5 +201,5 @@ def test_groups_whose_sizes_are_counts_of_parts_are_built_one_by_one() -> None:
 
     q, w = np.arange(1.0, 5), np.arange(30.0).reshape(10, 3)
     with xarr.use_backend("reference"):
-        wanted = np.asarray(turn(xarr.asarray(q), xarr.asarray(w)))
-    np.testing.assert_allclose(np.asarray(xarr.jit(turn)(q, w)), wanted)
+        wanted = np.asarray(rotate(xarr.asarray(q), xarr.asarray(w)))
+    np.testing.assert_allclose(np.asarray(xarr.jit(rotate)(q, w)), wanted)
