@@ -199,6 +199,16 @@ def test_results_of_calls_without_arrays_are_values_of_their_own() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_a_result_that_is_there_twice_is_one_array_in_each_call() -> None:
+    x = xarr.asarray(np.eye(3)).evaluate()
+    for call in (lambda: xarr.diag_indices(3), lambda: xarr.diag_indices_from(x)):
+        for _ in range(2):
+            first, second = call()
+            first[0] = 2
+            assert second.tolist() == [2, 1, 2]
+
+
+@pytest.mark.usefixtures("at_first")
 def test_systems_without_a_result_raise_in_each_call() -> None:
     good, bad = np.eye(3), np.ones((3, 3))
     for host in (good, bad, good, bad, np.full((3, 3), np.nan)):

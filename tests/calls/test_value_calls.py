@@ -154,6 +154,27 @@ def test_what_has_no_order_is_left_to_the_function(python_methods: None) -> None
     assert xarr.unique(x).shape == (2,)
 
 
+def test_integers_that_are_no_floats_are_left_to_the_function(python_methods: None) -> None:
+    wide, unsigned = (xarr.asarray(np.array([2**53 + 1, 2**53], each)).evaluate() * 1 for each in "lL")
+    for name, args in (
+        ("digitize", (wide, wide)),
+        ("convolve", (wide, unsigned)),
+        ("correlate", (unsigned, wide)),
+    ):
+        assert HostFunction(VALUE_ROWS[name], None).run(args, {}) is None
+    assert xarr.digitize(wide, wide).tolist() == [0, 1]
+
+
+def test_no_indices_leave_wrong_shapes_to_the_function(python_methods: None) -> None:
+    empty = xarr.asarray(np.zeros((0, 2), np.int64)).evaluate() * 1
+    for call in (
+        lambda: xarr.unravel_index(empty, (3, -1)),
+        lambda: xarr.ravel_multi_index([empty, empty], (3, -1)),
+    ):
+        with pytest.raises(XarrError, match="shape must be a sequence of integers >= 0, got -1"):
+            call()
+
+
 def test_errors_are_those_of_the_functions(python_methods: None) -> None:
     x = xarr.asarray([1, 2, 99]).evaluate() * 1
     with pytest.raises(FlatIndexError, match=r"^unravel_index: "):

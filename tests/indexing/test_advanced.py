@@ -307,3 +307,14 @@ def test_only_the_branch_that_is_taken_raises(name: str, is_jitted: bool) -> Non
         assert np.asarray(run(xarr.asarray(1))).tolist() == [3]
         with pytest.raises(IndexingError, match="out of bounds for axis 0 with size 5"):
             np.asarray(run(xarr.asarray(using)))
+
+
+@pytest.mark.parametrize("size", [4, 300_000])
+def test_integers_in_a_list_that_no_index_holds_are_refused(size: int) -> None:
+    x = xarr.zeros(size) + xarr.asarray(1.0).evaluate()
+    for wrong in (2**63, -(2**70)):
+        for index in ([0, wrong], ([0, wrong],)):
+            with pytest.raises(IndexError):
+                x.evaluate()[index]
+            with pytest.raises(IndexError):
+                x[index] = 2.0

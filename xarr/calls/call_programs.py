@@ -382,7 +382,8 @@ def learn(
             return None
     join = _joiner(result)
     leaves = [result] if join is None else list(result)
-    if any([type(leaf) is not handles.array_class() for leaf in leaves]):
+    is_twice = len({*map(id, leaves)}) < len(leaves)  # one Array, to which writes show in both
+    if is_twice or any([type(leaf) is not handles.array_class() for leaf in leaves]):
         return None
     return _program(leaves, join, stand_ins, nodes, most_bytes)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base.at_once.numpy_calls import ArgumentKind, NumPyCall
+from xarr.base.at_once.numpy_calls import EXACT, ArgumentKind, NumPyCall
 from xarr.calls.host_functions import has_negative_zeros, options_of, refuse, refuse_large
 
 HostArray = np.ndarray[Any, Any]
@@ -45,8 +45,23 @@ def _select(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
     return compute
 
 
+def _find_bins(x: HostArray, bins: HostArray, right: bool = False) -> Any:
+    """`digitize`, which looks at floats to see whether bins rise or fall."""
+    refuse(
+        bins.dtype.kind in "iu" and (bins.size and not -EXACT <= int(bins.min()) <= int(bins.max()) <= EXACT)
+    )
+    return np.digitize(x, bins, right)
+
+
+def _split_indices(indices: HostArray, shape: Any, order: str = "C") -> tuple[HostArray, ...]:
+    """`unravel_index`, which of no indices takes any shape."""
+    refuse(not indices.size)
+    return np.unravel_index(indices, shape, order)  # type: ignore[call-overload,no-any-return]
+
+
 def _join_indices(indices: list[HostArray], dims: Any, mode: str = "raise", order: str = "C") -> HostArray:
     """`ravel_multi_index`, of a list of arrays."""
+    refuse(not all([each.size for each in indices]))
     return np.asarray(np.ravel_multi_index(tuple(indices), dims, mode, order))  # type: ignore[call-overload]
 
 
@@ -54,6 +69,16 @@ def _interpolate(x: HostArray, xp: HostArray, fp: HostArray) -> HostArray:
     """`interp` between points that are in order."""
     refuse((xp[1:] < xp[:-1]).any())
     return np.interp(x, xp, fp)
+
+
+def _slide(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
+    """`convolve` or `correlate` of integers that are summed up as such: not of int64 and uint64, which are floats."""
+
+    def compute(a: HostArray, v: HostArray, *mode: str, **options: str) -> HostArray:
+        refuse(np.result_type(a, v).kind == "f")
+        return call(a, v, *mode, **options)
+
+    return compute
 
 
 def _count_in_bins(a: HostArray, bins: int = 10) -> tuple[HostArray, HostArray]:
@@ -91,9 +116,9 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         is_bounded=True,
     ),
     "extract": NumPyCall(_select(np.extract), _ANY, 2, is_bounded=True),
-    "digitize": NumPyCall(_take_ordered(np.digitize), _REAL, 2, options_of(right=_FLAG), is_bounded=True),
+    "digitize": NumPyCall(_take_ordered(_find_bins), _REAL, 2, options_of(right=_FLAG), is_bounded=True),
     "unravel_index": NumPyCall(
-        np.unravel_index, _INTEGERS, options=options_of(shape=_SHAPE, order=_ORDER), several=True
+        _split_indices, _INTEGERS, options=options_of(shape=_SHAPE, order=_ORDER), several=True
     ),
     "ravel_multi_index": NumPyCall(
         _join_indices,
@@ -107,7 +132,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
     ),
     **{
         name: NumPyCall(
-            getattr(np, name), _INTEGERS, 2, options_of(mode=frozenset({"full", "same", "valid"}))
+            _slide(getattr(np, name)), _INTEGERS, 2, options_of(mode=frozenset({"full", "same", "valid"}))
         )
         for name in ("convolve", "correlate")
     },

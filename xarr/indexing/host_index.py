@@ -107,11 +107,18 @@ def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None
         most_bytes = MOST_COMPUTED if node.dtype is _BOOL else MOST_BYTES
         value = node.value if node.value is not None else pending_value(table, node, device, most_bytes)
     elif type(item) is list:
-        value = np.array(item, np.int64) if item and {*map(type, item)} == {int} else None
+        value = _array_of_ints(item) if item and {*map(type, item)} == {int} else None
     else:
         value = np.asarray(item) if type(item) is np.ndarray or type(item) in _NUMPY_INTS else None
     is_index = type(value) is np.ndarray and (value.dtype is _BOOL or value.dtype in _INTEGERS)
     return value if is_index else None
+
+
+def _array_of_ints(items: list[int]) -> HostArray | None:
+    try:
+        return np.array(items, np.int64)
+    except OverflowError:
+        return None
 
 
 def most_elements(shape: tuple[int, ...], items: tuple[Any, ...]) -> int:
