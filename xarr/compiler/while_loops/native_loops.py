@@ -249,7 +249,7 @@ class _Reader:
             if carried.kind != "table" or carried.is_fixed:
                 continue
             updates = _updates(old, new)
-            wide = updates[0].operands[1].tensor_type.size > 1
+            wide = any(each.operands[1].tensor_type.size > 1 for each in updates)
             if not all(user is updates[0] or self._is_alike(user, old, wide) for user in users[old]):
                 raise _Unfit
             if users.get(new) or body.results.count(new) > 1 or body.results.count(old):

@@ -179,6 +179,20 @@ def test_a_table_that_is_written_is_read_in_order() -> None:
     agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(150.0).reshape(3, 50))
 
 
+@pytest.mark.parametrize("size", [5, 20], ids=["numbers", "points"])
+@pytest.mark.parametrize("element_first", [True, False])
+def test_rows_and_elements_of_a_table_are_written_in_order(size: int, element_first: bool) -> None:
+    def step(k: Any, state: Any) -> Any:
+        table, row = state
+        for is_row in (not element_first, element_first):
+            part = row[None] if is_row else xarr.full((1, 1), k * 0.5)
+            table = lax.dynamic_update_slice(table, part, (k, 0))
+        return table, row * 2
+
+    arrays = np.zeros((6, size)), np.arange(1.0, size + 1)
+    agree(lambda x, row: lax.fori_loop(0, 4, step, (x, row)), *arrays, native=size == 5)
+
+
 def test_a_table_that_is_written_and_goes_into_a_loop_inside() -> None:
     def function(x: Any) -> Any:
         def step(i: Any, state: Any) -> Any:
