@@ -13,6 +13,7 @@ from tests.cuda.test_cupy_backend import device
 from tests.cuda.test_shared_work import bits_in_each_order
 from xarr import lax
 from xarr.compiler.schedules.gpu.target import TARGET
+from xarr_cupy import libraries
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -92,3 +93,15 @@ def test_a_computation_that_is_no_sum_keeps_the_order_of_all_updates(
 
     result = bits_in_each_order(function, arrays, cupy, monkeypatch)
     np.testing.assert_allclose(result, on_the_cpu(function, arrays), rtol=1e-12)
+
+
+def test_updates_beyond_all_elements_are_left_out_where_a_library_sorts(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The spots that it sorts are of few bits, and the last one is that of what is left out."""
+    monkeypatch.setattr(libraries, "MIN_SORTED", 2**6)
+    rng = np.random.default_rng(3)
+    i = rng.integers(0, 5, 5 * PART)
+    x, u = rng.integers(-9, 9, 4).astype("f4"), rng.integers(-9, 9, len(i)).astype("f4")
+    assert np.asarray(xarr.jit(add)(x, i, u)).tobytes() == on_the_cpu(add, [x, i, u]).tobytes()
+    assert any("uint8" in text or "unsigned char" in text for text in device(cupy).texts)

@@ -475,11 +475,11 @@ class _Parts:
         self.loops.phase((self.pieces, *inner), partial(self._combine, parts))
 
     def _segment(self, position: Value) -> tuple[Value, Value, Value, Value]:
-        """The spot of a position, where its segment begins and ends, and whether it is long."""
+        """The spot of a position, where its segment begins and ends, and whether there is one, and it is long."""
         spot = self.segments.spot(position)
         fits = spot.lt(self.segments.size)
         begin, end = (each.load((_offset(spot),), fits).convert(INT64) for each in self.bounds)
-        return spot, begin, end, (end - begin).gt(self.length)
+        return spot, begin, end, fits & (end - begin).gt(self.length)
 
     def _piece(self, number: Affine) -> tuple[Value, Value]:
         """The first position of a piece, and the one behind its last."""
