@@ -11,6 +11,11 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.compiler.fusion.stage import fuse
+from xarr.compiler.schedule import Schedule
+from xarr.compiler.schedules.gpu import builders as gpu
+from xarr.compiler.schedules.serial import builders as serial
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.single_elements import NotSplit, SingleElements, join, split
@@ -133,6 +138,28 @@ def test_loops_over_short_arrays_are_loops_over_numbers() -> None:
         wanted = [np.asarray(each) for each in run(xarr.asarray(start), xarr.asarray(forces))]
     for got, each in zip(xarr.jit(run)(start, forces), wanted, strict=True):
         np.testing.assert_allclose(np.asarray(got), each, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "becomes_numbers"),
+    [
+        (Schedule(Target(), serial.BUILDERS), True),
+        (Schedule(Target().replace(max_carried_elements=3), serial.BUILDERS), True),
+        (Schedule(Target().replace(max_carried_elements=2), serial.BUILDERS), False),
+        (Schedule(Target().replace(max_carried_elements=0), serial.BUILDERS), False),
+        (gpu.SCHEDULES[True], False),
+    ],
+    ids=["default", "enough", "fewer", "none", "gpu"],
+)
+def test_a_target_says_whether_loops_carry_numbers(schedule: Schedule, becomes_numbers: bool) -> None:
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda k, state: lorenz(state), x)
+
+    graph = xarr.lower(function, xarr.asarray(np.ones(3))).stage("decomposed")
+    fused = fuse(graph, schedule.target, lambda: schedule, hot=True)
+    (loop,) = (node.op for node in fused.nodes if isinstance(node.op, ops.While))
+    shapes = {node.shape for node in loop.body.parameters}
+    assert shapes == ({()} if becomes_numbers else {(), (3,)})
 
 
 def test_loops_that_write_a_table_beside_what_they_read_there_are_right() -> None:

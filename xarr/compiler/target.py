@@ -29,8 +29,9 @@ class Target:
     max_eager_bytes: int = 2**18
     #: Values of the body of a loop that becomes one native loop: it bounds the time to compile one.
     max_native_values: int = 600
-    #: Elements of a carried array that become numbers of such a loop, those of arrays that a step makes of them, and
-    #: instructions that this may take beyond those on whole arrays, which fill no register.
+    #: Elements of a carried array that become numbers of such a loop, which one thread computes, 0 if none do; those of
+    #: arrays that a step makes of them, and instructions that this may take beyond those on whole arrays, which fill no
+    #: register.
     max_carried_elements: int = 9
     max_split_elements: int = 64
     max_split_work: int = 400

@@ -57,7 +57,7 @@ def lower_loop(
             form = native_form(extended.loop, schedule.target)
             if form is not None:
                 return extended.replacement(node, operands, extended.native(extended.loop, form.describe()))
-        for extended in forms:
+        for extended in forms if schedule.target.max_carried_elements else ():
             by_elements = _by_elements(extended, node, operands, schedule.target)
             if by_elements is not None:
                 return by_elements

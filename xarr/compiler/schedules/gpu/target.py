@@ -116,6 +116,9 @@ TARGET: Final = GpuTarget().replace(
     cache_bytes=2**22,
     local_bytes=48 << 10,
     max_group_members=2**8,
+    # A loop over short arrays is a kernel of one block, whose threads share each step; one thread alone computes the
+    # numbers of a native loop.  Which is faster was not measured.
+    max_carried_elements=0,
     # A kernel of CUDA 12.0 has 4,096 bytes of parameters, later ones 32,764.
     max_group_inputs=2**8,
     max_serial_bytes=2**62,
