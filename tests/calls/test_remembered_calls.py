@@ -209,6 +209,17 @@ def test_a_result_that_is_there_twice_is_one_array_in_each_call() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_an_argument_is_checked_in_each_call_of_which_nothing_is_the_result() -> None:
+    for index in (0, 1, 0, 1):
+        x = xarr.asarray(np.array(index)).evaluate()
+        if index:
+            with pytest.raises(xarr.errors.FlatIndexError, match="index 1 is out of bounds"):
+                xarr.unravel_index(x, ())
+        else:
+            assert xarr.unravel_index(x, ()) == ()
+
+
+@pytest.mark.usefixtures("at_first")
 def test_systems_without_a_result_raise_in_each_call() -> None:
     good, bad = np.eye(3), np.ones((3, 3))
     for host in (good, bad, good, bad, np.full((3, 3), np.nan)):

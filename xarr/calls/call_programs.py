@@ -383,7 +383,8 @@ def learn(
     join = _joiner(result)
     leaves = [result] if join is None else list(result)
     is_twice = len({*map(id, leaves)}) < len(leaves)  # one Array, to which writes show in both
-    if is_twice or any([type(leaf) is not handles.array_class() for leaf in leaves]):
+    # No result says whether a check of an argument has failed.
+    if not leaves or is_twice or any([type(leaf) is not handles.array_class() for leaf in leaves]):
         return None
     return _program(leaves, join, stand_ins, nodes, most_bytes)
 
