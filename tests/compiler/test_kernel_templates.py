@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ pytest.importorskip("llvmlite")
 from xarr.compiler import kernel_templates
 from xarr.compiler.kernel_templates import TemplateKernel
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr.compiler.schedule import kind_of
+from xarr.compiler.schedule import Schedule, kind_of
 from xarr.compiler.symbolic_numbers import NumberTrace
 from xarr.ir import ops
 from xarr_numpy.compiled.drafts import Draft, draft_of
@@ -203,3 +205,42 @@ def test_groups_whose_sizes_are_counts_of_parts_are_built_one_by_one() -> None:
     with xarr.use_backend("reference"):
         wanted = np.asarray(rotate(xarr.asarray(q), xarr.asarray(w)))
     np.testing.assert_allclose(np.asarray(xarr.jit(rotate)(q, w)), wanted)
+    graph: Any = xarr.jit(rotate).lower(q, w).stage("fused")
+    groups = [node.op for node in graph.nodes if isinstance(node.op, ops.Fusion)]
+    joining = [
+        each
+        for each in groups
+        if any(isinstance(node.op, ops.Concatenate) for node in each.computation.nodes)
+    ]
+    assert len(joining) > 5
+    assert not any(isinstance(SCHEDULE.build(each), TemplateKernel) for each in joining)
+
+
+def test_schedules_of_other_machines_have_templates_of_their_own() -> None:
+    narrow = Schedule(
+        SCHEDULE.target.replace(register_bytes=16), SCHEDULE.builders, SCHEDULE.limits, SCHEDULE.draft
+    )
+    for n in range(71, 91):
+        (fusion,) = groups_of(update, n)
+        wide, program = SCHEDULE.build(fusion), narrow.build(fusion)
+        assert isinstance(wide, TemplateKernel) == isinstance(program, TemplateKernel)
+        direct = narrow.builders[kind_of(fusion)](fusion, narrow.target)
+        assert differences(draft_of(program), Draft(direct)) == []
+
+
+def test_threads_see_one_program() -> None:
+    """Parts of a program refer to its buffers, which are those of this one alone."""
+    both = threading.Barrier(2)
+    fusion = groups_of(rows, 80)[0]
+
+    def build_slowly() -> Kernel:
+        program = build(fusion)
+        both.wait(30)
+        return program
+
+    kernel = TemplateKernel(build_slowly, ((), ()), has_scratch=True)
+    with ThreadPoolExecutor(2) as pool:
+        seen = [
+            each.result(60) for each in [pool.submit(lambda: (kernel.inputs, kernel.phases)) for _ in "ab"]
+        ]
+    assert seen[0][0] is seen[1][0] and seen[0][1] is seen[1][1]

@@ -7,19 +7,18 @@ loop programs would have given, and they are not built at all unless a stage sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.symbolic_numbers import LITERAL, NumberTrace
-from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type, element_types
 
 #: From a loop program to what a backend makes of it and the numbers in that, each time as many.
 Draft = Callable[[Kernel], tuple[Any, Sequence[Any]]]
@@ -51,7 +50,8 @@ class TemplateKernel(Kernel):
     def __getattr__(self, name: str) -> Any:
         if name not in _FIELDS:
             raise AttributeError(name)
-        built = self._build()
+        # One for all threads: its parts refer to one another.
+        built = self.__dict__.setdefault("_built", self._build())
         self.__dict__.update({each: getattr(built, each) for each in _FIELDS})
         return self.__dict__[name]
 
@@ -62,12 +62,11 @@ _FIELDS: Final = frozenset(each.name for each in fields(Kernel))
 class _Template:
     """The loop program of a group with symbolic numbers, and what a backend makes of it."""
 
-    def __init__(self, fusion: ops.Fusion, numbers: Sequence[int], build: Build, draft: Draft) -> None:
-        trace = NumberTrace(numbers)
-        kernel = build(_with_numbers(fusion, dict(zip(numbers, trace.inputs, strict=True))))
+    def __init__(self, kernel: Kernel, trace: NumberTrace, draft: Draft) -> None:
         self._has_scratch = bool(kernel.scratch)
         self._made, results = draft(kernel)
         self._follow = trace.follow(results)
+        trace.forget()
         self.uses = 0
 
     def kernel(self, fusion: ops.Fusion, numbers: Sequence[int], build: Build) -> Kernel | None:
@@ -83,6 +82,7 @@ class _AlikeGroups:
     """Groups with one outline.  Two threads may make a template each of it."""
 
     def __init__(self) -> None:
+        self.may_have_templates = True
         self.misses = 0
         self.templates: list[_Template] = []
 
@@ -94,14 +94,14 @@ class _AlikeGroups:
         self.misses += 1
         count = len(self.templates)
         is_useful = count < _LEAST or sum([each.uses for each in self.templates]) >= _MIN_ALIKE * count
-        if self.misses < _MIN_ALIKE or count >= _MOST or not is_useful:
+        if self.misses < _MIN_ALIKE or count >= _MOST or not (is_useful and self.may_have_templates):
             return build(fusion)
-        self.misses = 0
-        try:
-            template = _Template(fusion, numbers, build, draft)
-        except ShapeError:
-            # A size is a number here, and there what others add up to: no other group is alike.
+        self.misses, trace = 0, NumberTrace(numbers)
+        symbolic = _with_numbers(fusion, dict(zip(numbers, trace.inputs, strict=True)))
+        if symbolic is None:
+            self.may_have_templates = False
             return build(fusion)
+        template = _Template(build(symbolic), trace, draft)
         self.templates.append(template)
         kernel = template.kernel(fusion, numbers, build)
         assert kernel is not None, "a template is that of the group of which it is made"
@@ -109,7 +109,7 @@ class _AlikeGroups:
 
 
 @lru_cache(_KEPT)
-def _kind(outline: Any, draft: Draft) -> _AlikeGroups:
+def _kind(outline: Any, owner: Hashable) -> _AlikeGroups:
     return _AlikeGroups()
 
 
@@ -119,14 +119,17 @@ def _count(classes: Any) -> list[int]:
     return [0]
 
 
-def shared_kernel(fusion: ops.Fusion, build: Build, draft: Draft) -> Kernel:
-    """The loop program of a group, by a template where there are enough that are alike."""
+def shared_kernel(fusion: ops.Fusion, build: Build, draft: Draft, owner: Hashable) -> Kernel:
+    """The loop program of a group, by a template where there are enough that are alike.
+
+    owner: the schedule that has the builder and `draft`; templates hang on the numbers of its machine.
+    """
     count = _count(tuple([type(node.op) for node in fusion.computation.nodes]))
     count[0] += 1
     if count[0] < _MIN_ALIKE:
         return build(fusion)
     outline, numbers = _outline(fusion)
-    return _kind(outline, draft).kernel(fusion, numbers, build, draft)
+    return _kind(outline, owner).kernel(fusion, numbers, build, draft)
 
 
 # --- groups and their numbers --------------------------------------------------------------------------------
@@ -141,18 +144,18 @@ def _hole(number: int) -> object:
 class _GroupOutline:
     """A group without its numbers, which are listed each once, in the order in which they come.
 
-    Those that may be dimensions, of which builders make tables, stand for themselves.
+    literals: those that stand for themselves.
     """
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, literals: range) -> None:
         self.numbers: dict[int, int] = {}
-        self._literal = range(LITERAL.start, max(LITERAL.stop, rank))
+        self._literals = literals
 
     def of(self, value: Any) -> Any:
         kind = type(value)
         if kind is int:
             return (
-                value if value in self._literal else _hole(self.numbers.setdefault(value, len(self.numbers)))
+                value if value in self._literals else _hole(self.numbers.setdefault(value, len(self.numbers)))
             )
         if kind is tuple:
             return tuple([self.of(each) for each in value])
@@ -161,11 +164,17 @@ class _GroupOutline:
         return value
 
 
+def _literals(graph: Graph) -> range:
+    """Integers that stand for themselves: among them those that may be dimensions, of which builders make tables."""
+    types = [node.type for node in (*graph.parameters, *graph.nodes)]
+    return range(
+        LITERAL.start, max([LITERAL.stop, *[each.rank for each in types if isinstance(each, TensorType)]])
+    )
+
+
 def _outline(fusion: ops.Fusion) -> tuple[Any, tuple[int, ...]]:
     """The outline of a group, equal for those that differ in numbers alone, and the numbers."""
-    graph = fusion.computation
-    types = [node.type for node in (*graph.parameters, *graph.nodes)]
-    outline = _GroupOutline(max([each.rank for each in types if isinstance(each, TensorType)]))
+    graph, outline = fusion.computation, _GroupOutline(_literals(fusion.computation))
     starts = _starts(graph)
     index = {node: k for k, node in enumerate(graph.parameters)}
     rows: list[Any] = [outline.of(node.type) for node in graph.parameters]
@@ -197,8 +206,11 @@ def _starts(graph: Graph) -> dict[Node, int]:
     return {each: number for each in starts if (number := integer_of(each)) is not None}
 
 
-def _with_numbers(fusion: ops.Fusion, numbers: Mapping[int, Any]) -> ops.Fusion:
-    """The group with others in place of its numbers."""
+def _with_numbers(fusion: ops.Fusion, numbers: Mapping[int, Any]) -> ops.Fusion | None:
+    """The group with others in place of its numbers; None if a size is not computed of these.
+
+    As a key it would be another one than a symbolic number, although both may be sizes of one array.
+    """
 
     def exchange(value: Any) -> Any:
         kind = type(value)
@@ -211,7 +223,7 @@ def _with_numbers(fusion: ops.Fusion, numbers: Mapping[int, Any]) -> ops.Fusion:
     def exchange_in(op: Op) -> Op:
         return replace(op, **{name: exchange(each) for name, each in op.attributes().items()})
 
-    graph = fusion.computation
+    graph, literals = fusion.computation, _literals(fusion.computation)
     starts = _starts(graph)
     new = {node: parameter(exchange(node.type)) for node in graph.parameters}
     parameters = list(new.values())
@@ -220,9 +232,20 @@ def _with_numbers(fusion: ops.Fusion, numbers: Mapping[int, Any]) -> ops.Fusion:
             start: Any = exchange(starts[node])
             new[node] = Node(ops.Constant(node.tensor_type, start), (), node.type)
         else:
-            new[node] = Node(exchange_in(node.op), tuple([new[each] for each in node.operands]), None, ())
+            op, operands = exchange_in(node.op), tuple([new[each] for each in node.operands])
+            inferred = _infer(op, operands, literals)
+            if inferred is None:
+                return None
+            new[node] = Node(op, operands, inferred, ())
     return replace(
         fusion,
         **{name: exchange(each) for name, each in fusion.attributes().items()}
         | {"computation": graph.derive(new, parameters=parameters)},
     )
+
+
+def _infer(op: Op, operands: Sequence[Node], literals: range) -> Type | None:
+    """The type of a result; None if the operation counts a size, as of five arrays of one element each."""
+    inferred = op.infer(*[each.type for each in operands])
+    sizes = [size for each in element_types(inferred) if isinstance(each, TensorType) for size in each.shape]
+    return None if any([type(size) is int and size not in literals for size in sizes]) else inferred

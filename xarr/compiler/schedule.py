@@ -115,7 +115,7 @@ def _build(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
     def build(group: ops.Fusion) -> Kernel:
         return check_local_bytes(schedule.builders[kind_of(group)](group, target), target.local_bytes)
 
-    return build(fusion) if schedule.draft is None else shared_kernel(fusion, build, schedule.draft)
+    return build(fusion) if schedule.draft is None else shared_kernel(fusion, build, schedule.draft, schedule)
 
 
 @lru_cache(_KEPT)

@@ -84,6 +84,11 @@ class NumberTrace:
         made: Follow = scope["follow"]
         return made
 
+    def forget(self) -> None:
+        """Let go of what was noted, since numbers in types, and what is made of them, know their trace."""
+        for noted in (self._lines, self._asked, self._known):
+            noted.clear()
+
 
 class SymbolicNumber:
     """A number of a trace, `value` in what is traced: an int, or a float made of some, for all that asks.
@@ -189,20 +194,7 @@ for _sign, _word in _QUESTIONS.items():
 for _sign, _word in _UNARY.items():
     setattr(SymbolicNumber, f"__{_word}__", _compute_alone(_sign, getattr(operator, _word)))
 for _word in (
-    *(
-        "ceil",
-        "divmod",
-        "float",
-        "floor",
-        "format",
-        "index",
-        "int",
-        "pow",
-        "rdivmod",
-        "repr",
-        "round",
-        "rpow",
-    ),
-    *("str", "trunc"),
-):
+    "ceil", "divmod", "float", "floor", "format", "index", "int",
+    "pow", "rdivmod", "repr", "round", "rpow", "str", "trunc",
+):  # fmt: skip
     setattr(SymbolicNumber, f"__{_word}__", _ask_all(f"__{_word}__"))
