@@ -530,11 +530,12 @@ count.references:
   %all = and i1 %first, %open.to.writes
   br i1 %all, label %write, label %leave
 write:
+  call void @Py_IncRef(ptr %holder)
   br i1 %is.element, label %write.element, label %write.part
 write.element:
   call void @store(ptr %value, i64 %kind, ptr %at)
   br label %done
-; NumPy lets other threads run while it writes many elements.
+; NumPy lets other threads run while it writes many elements, which may give the Array another node.
 write.part:
   call void @Py_IncRef(ptr %buffer)
   call void @open_memory(ptr %buffer, i1 true)
@@ -546,11 +547,13 @@ write.part:
   br i1 %refused, label %clear, label %done
 clear:
   call void @PyErr_Clear()
+  call void @Py_DecRef(ptr %holder)
   br label %leave
 done:
   %slot = select i1 %of.large, i64 $ATNODE__LOCATION, i64 $AT_LOCATION
   %before = call ptr @exchange(ptr %holder, i64 %slot, ptr %line)
   call void @drop(ptr %before)
+  call void @Py_DecRef(ptr %holder)
   call void @Py_DecRef(ptr %own.index)
   call void @Py_DecRef(ptr %value)
   call void @Py_IncRef(ptr @_Py_NoneStruct)
