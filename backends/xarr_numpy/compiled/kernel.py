@@ -90,7 +90,7 @@ class CompiledKernel:
         self._uses, self._functions, self._is_long = draft.uses, draft.functions, draft.is_long
         self._constants = tuple([number for each in draft.functions.templates for number in each.numbers])
         self.lines = draft.uses.lines
-        self._share(draft, may_be_shared)
+        self._make_code(draft, may_be_shared)
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch, self._count = draft.scratch, draft.operands
         self._drafts, self._copies = draft.phases, draft.copies
@@ -122,16 +122,17 @@ class CompiledKernel:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
 
-    def _share(self, draft: Draft, may_be_shared: bool) -> None:
-        """Decide whether its machine code is that of kernels that are alike, and whether it is made quickly."""
+    def _make_code(self, draft: Draft, may_be_shared: bool) -> None:
+        """Make its machine code, or find that of kernels that are alike, if it is to share theirs."""
         self._uses.count += 1
         is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
-        #: Whether the machine code reads numbers from an array, and how it is made; what is long is made anew.
+        #: Whether the machine code reads numbers from an array.
         self._is_shared = (
             self._uses.count >= PROCESSOR.min_alike_kernels
             and (may_be_shared or not draft.is_long)
             and (self._constants, is_quick) not in self._uses.codes
         )
+        # What is long has code with constants later.
         self.is_quick = is_quick or (self._is_shared and draft.is_long)
         if self._is_shared:
             self._numbers = np.array(self._constants, np.int64)

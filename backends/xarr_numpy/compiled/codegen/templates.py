@@ -13,6 +13,7 @@ element is read and never what is computed of it, so the bits are those of code 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,11 +50,12 @@ class Uses:
 
 def uses_of(template: str) -> Uses:
     """The kernels or programs that have this template."""
-    return _uses(hash(template), template.count("\n"))
+    # Not Python's hash: kernels of one key run each other's machine code.
+    return _uses(hashlib.sha256(template.encode()).digest(), template.count("\n"))
 
 
 @lru_cache(_KEPT)
-def _uses(template: int, lines: int) -> Uses:
+def _uses(digest: bytes, lines: int) -> Uses:
     return Uses(lines)
 
 
