@@ -115,6 +115,7 @@ def as_method(function: Callable[P, R], summary: str) -> Callable[P, R]:
     made.__signature__ = Signature([first.replace(name="self", annotation=Parameter.empty), *others])
     made.__qualname__, made.__module__ = f"Array.{function.__name__}", "xarr.arrays.array"
     made.__annotations__, made.__doc__ = function.__annotations__, summary
+    made.__kwdefaults__ = function.__kwdefaults__
     return made  # type: ignore[no-any-return]
 
 

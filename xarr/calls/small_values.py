@@ -29,8 +29,8 @@ from xarr.ir.graph import Node
 from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, TensorType, has_plain_elements
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, Recipe, content_of
-from xarr.runtime.small_ops import is_large, pending_value, small_ops
+from xarr.runtime.handles import Handle, Recipe, content_of, may_be_small
+from xarr.runtime.small_ops import pending_value, small_ops
 from xarr.runtime.view_tracking import is_put_back
 
 Compute = Callable[[Any, Any], Any]
@@ -388,7 +388,7 @@ class SmallOperator:
             right = other._value
             if left is None or right is None:
                 # Of what stands beside a large array the value is not asked for: it may be computed with that.
-                left = None if is_large(other) else small_value(array)
+                left = small_value(array) if may_be_small(other) else None
                 right = None if left is None else small_value(other)
                 if left is None or right is None:
                     return None

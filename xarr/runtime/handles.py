@@ -288,7 +288,7 @@ class Handle:
 def may_be_small(array: Handle) -> bool:
     """Whether an Array holds a small value, or shows a node that may have one."""
     node = array._shown
-    return node is None or node.tensor_type.is_plain
+    return node is None or (type(node.type) is TensorType and node.type.is_plain)
 
 
 def weak_kind(value: object) -> type[Any] | None:

@@ -46,14 +46,14 @@ def evaluate(*handles: Any, progress: bool | str = False) -> None:
 
 def _evaluate(handles: tuple[object, ...], label: str | None) -> None:
     if label is None and len(handles) == 1 and isinstance(handles[0], Handle):
-        if not (_is_there(handles[0]) or _own_constant(handles[0])):
+        if not (_is_there(handles[0]) or _own_if_constant(handles[0])):
             compute(handles[0])
         return
     pending: dict[Device, list[Node]] = {}
     for handle in tree.leaves(handles):
         if not isinstance(handle, Handle):
             raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
-        if not _own_constant(handle) and handle._node.value is None:
+        if not _own_if_constant(handle) and handle._node.value is None:
             pending.setdefault(device_of(handle._node), []).append(handle._node)
     for device, nodes in pending.items():
         run(nodes, device, label)
@@ -72,7 +72,7 @@ def own_constant(handle: Handle) -> bool:
     return True
 
 
-def _own_constant(handle: Handle) -> bool:
+def _own_if_constant(handle: Handle) -> bool:
     """Let an Array without a node hold the small value of constants alone as its own; False for any other."""
     recipe = None if handle._value is None or handle._shown is not None else recipe_of(handle)
     if recipe is None or not own_constant(handle):

@@ -38,7 +38,7 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.evaluation import run_one
-from xarr.runtime.handles import Handle, wrap, wrap_leaf
+from xarr.runtime.handles import wrap, wrap_leaf
 from xarr.runtime.trace_stack import recording
 
 #: Ops of one operand to apply one after the other, each with the type that it gives.
@@ -200,12 +200,6 @@ def records_all() -> bool:
 def is_few_pending(node: Node) -> bool:
     """Whether a node has few elements and no value: one that ops beside it may ask for before they are recorded."""
     return node.value is None and node.type.nbytes <= MOST_BYTES
-
-
-def is_large(array: Handle) -> bool:
-    """Whether an Array has no small value, and gets none."""
-    type_ = None if array._shown is None else array._shown.type
-    return array._value is None and not (isinstance(type_, TensorType) and type_.is_plain)
 
 
 def state_at_once() -> tuple[object, object] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,7 @@ class Draft:
     def with_numbers(self, numbers: Sequence[Any]) -> Draft:
         """The draft of a kernel that is alike, with these numbers."""
         rest = iter(numbers)
-        draft = Draft.__new__(Draft)
-        draft.names, draft.copies, draft.operands, draft.uses = (
-            self.names,
-            self.copies,
-            self.operands,
-            self.uses,
-        )
+        draft = copy(self)
         draft.scratch = [(next(rest), dtype) for _, dtype in self.scratch]
         draft.phases = [phase.with_work(next(rest), next(rest)) for phase in self.phases]
         draft.functions = self.functions.with_numbers(rest)

@@ -153,13 +153,19 @@ def _cost(shape: Ints, axes: Ints, matrices: Ints) -> int:
     return prod(shape) * (_FAR if is_far or size > _LINES else _NEAR)
 
 
-def view_of(x: Array, shape: Ints) -> Array | None:
-    """`x` seen as matrices of this shape that BLAS takes as they are, if it can be."""
+def reshaped_view(x: Array, shape: Ints) -> Array | None:
+    """`x` in another shape, without a copy; None where NumPy makes one."""
     try:
-        matrices: Array = np.reshape(x, shape, copy=False)
+        view: Array = np.reshape(x, shape, copy=False)
     except ValueError:
         return None
-    return matrices if is_for_blas(matrices) else None
+    return view
+
+
+def view_of(x: Array, shape: Ints) -> Array | None:
+    """`x` seen as matrices of this shape that BLAS takes as they are, if it can be."""
+    matrices = reshaped_view(x, shape)
+    return matrices if matrices is not None and is_for_blas(matrices) else None
 
 
 def is_for_blas(x: Array) -> bool:

@@ -174,8 +174,8 @@ def _by_elements(
     """The results of a loop that carries the elements of short arrays, as a native loop; None if there is none."""
     try:
         counts = _elements_carried(extended.loop, target)
-        cond = _with_elements(extended.loop.cond, counts, target)
-        body = _with_elements(extended.loop.body, counts, target)
+        cond = _with_elements(extended.loop.cond, counts, [1], target)
+        body = _with_elements(extended.loop.body, counts, counts, target)
     except NotSplit:
         return None
     form = native_form(ops.While(cond, body), target)
@@ -204,8 +204,11 @@ def _elements_carried(loop: ops.While, target: Target) -> list[int]:
     return counts
 
 
-def _with_elements(graph: Graph, counts: list[int], target: Target) -> Graph:
-    """The condition or the body of a loop that carries the elements of short arrays.  Raises NotSplit."""
+def _with_elements(graph: Graph, counts: list[int], wanted: list[int], target: Target) -> Graph:
+    """The condition or the body of a loop that carries the elements of short arrays.  Raises NotSplit.
+
+    counts, wanted: for each parameter and each result how many elements become of it.
+    """
     known = SingleElements(target.max_split_elements, target.max_split_work)
     rows: list[list[Node]] = []
     for old, count in zip(graph.parameters, counts, strict=True):
@@ -218,7 +221,7 @@ def _with_elements(graph: Graph, counts: list[int], target: Target) -> Graph:
     known.compute(graph)
     after = dict(zip(graph.parameters, rows, strict=True))
     results: list[Node] = []
-    for result, count in zip(graph.results, counts, strict=False):
+    for result, count in zip(graph.results, wanted, strict=True):
         is_carried = len(after.get(result, ())) == count
         results += after[result] if is_carried else _results_of(known, result, count)
     return graph.derive({}, results, [each for row in rows for each in row])

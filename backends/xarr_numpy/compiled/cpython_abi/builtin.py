@@ -159,7 +159,7 @@ def _element(name: str, owner: str, number: int) -> list[str]:
 
 
 def collect_lines(count: str, buffers: str) -> list[str]:
-    """Lines that put the addresses of the data of `count` arrays into `%buffers`, which an instruction makes.
+    """Lines that put the addresses of the data of `count` arrays into `%buffers`, made by the instruction `buffers`.
 
     They go over classes, then over what only arrays have, and end where the label `run` begins, or go to `no`.
     """

@@ -22,7 +22,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
-from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, view_of
+from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, reshaped_view, view_of
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,7 @@ _TEXT: Final = (
 
 
 def product_time(node: Node, arrays: Sequence[Array]) -> float | None:
-    """Nanoseconds of a product of arrays that lie so, about; None if `write_product` computes it not."""
+    """Nanoseconds of a product of arrays that lie so, about; None if `write_product` does not compute it."""
     numbers = _numbers(node, arrays)
     if numbers is None or loop_of(node.dtype) is None:
         return None
@@ -109,15 +109,11 @@ def _numbers(node: Node, arrays: Sequence[Array]) -> list[int] | None:
 
 
 def _steps(x: Array, side: Side, batches: int) -> Ints | None:
-    """Bytes from matrix to matrix, row to row and column to column; None if the matrices are to be copied, or are
-    not evenly apart.
-    """
+    """Bytes from matrix to matrix, row to row and column to column; None if they are copied, or not evenly apart."""
     turned = x.transpose(side.axes)
     matrices = view_of(turned, (*turned.shape[:batches], *side.matrix))
     if matrices is None:
         return None
     matrices = matrices.swapaxes(-1, -2) if side.swapped else matrices
-    try:
-        return np.reshape(matrices, (-1, *matrices.shape[-2:]), copy=False).strides
-    except ValueError:
-        return None
+    in_a_row = reshaped_view(matrices, (-1, *matrices.shape[-2:]))
+    return None if in_a_row is None else in_a_row.strides

@@ -15,6 +15,7 @@ registers, with each iteration.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -366,11 +367,8 @@ class _PlanWriter(PlanMemory):
         """Let a BLAS compute a product that is too much work for loops, of operands as they lie; whether it does."""
         if not isinstance(step.op, ops.DotGeneral):
             return False
-        try:
+        with suppress(NotNative):
             self.program(step)
-        except NotNative:
-            pass
-        else:
             return False
         arrays = [self.lies(frame, number) for number in step.inputs]
         if None in arrays:

@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.plans.function_code import FunctionCode
+from xarr_numpy.ops.contraction import reshaped_view
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +37,7 @@ def row_major(type: TensorType) -> Array:
     return as_strided(np.empty(0, type.dtype), type.shape, strides)
 
 
-def view_of(node: Node, array: Array) -> Array | None:
+def _view_of(node: Node, array: Array) -> Array | None:
     """The view of an array that NumPy gives; None if it is a copy, or not known."""
     op = node.op
     if isinstance(op, ops.Transpose):
@@ -45,12 +46,7 @@ def view_of(node: Node, array: Array) -> Array | None:
         ranges = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
         part: Array = array[tuple([slice(*each) for each in ranges])]
         return part
-    if not isinstance(op, ops.Reshape):
-        return None
-    try:
-        return np.reshape(array, node.shape, copy=False)
-    except ValueError:
-        return None
+    return reshaped_view(array, node.shape) if isinstance(op, ops.Reshape) else None
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ class PlanMemory(FunctionCode):
         base = self.lies(frame, step.inputs[0])
         if base is None:
             return None
-        shown = view_of(step.node, base.array)
+        shown = _view_of(step.node, base.array)
         if shown is None:  # of other operations than these, and where the reshaped array is a copy
             return StridedArray(number, 0, whole) if isinstance(step.op, ops.Reshape) else None
         first, start = (each.__array_interface__["data"][0] for each in (base.array, shown))
