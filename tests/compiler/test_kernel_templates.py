@@ -94,6 +94,11 @@ def dimensions(n: int) -> tuple[Any, ...]:
     return (lambda x: x.transpose(1, 0, 2, 3) * 2.0), f"f64[2,3,{n},{n + 1}]"
 
 
+def computed_sizes(n: int) -> tuple[Any, ...]:
+    """A size that is computed is one that stands for itself."""
+    return (lambda x, y: x[:, n - 70 : n - 67] * y), "f64[2,90,4,40]", "f64[2,3,4,40]"
+
+
 def complex_rows(n: int) -> tuple[Any, ...]:
     return (lambda z: z[:, 1:] * z[:, :-1]), f"c128[{n},{n}]"
 
@@ -115,6 +120,7 @@ CASES = (
     ),
     complex_rows,
     dimensions,
+    computed_sizes,
 )
 #: Whose loops have constants that are computed of sizes: no two are alike.
 APART = (borders, concatenation, gather, totals, windows)

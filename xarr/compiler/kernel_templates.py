@@ -96,7 +96,7 @@ class _AlikeGroups:
         is_useful = count < _LEAST or sum([each.uses for each in self.templates]) >= _MIN_ALIKE * count
         if self.misses < _MIN_ALIKE or count >= _MOST or not (is_useful and self.may_have_templates):
             return build(fusion)
-        self.misses, trace = 0, NumberTrace(numbers)
+        self.misses, trace = 0, NumberTrace(numbers, _literals(fusion.computation))
         symbolic = _with_numbers(fusion, dict(zip(numbers, trace.inputs, strict=True)))
         if symbolic is None:
             self.may_have_templates = False
@@ -223,8 +223,8 @@ def _with_numbers(fusion: ops.Fusion, numbers: Mapping[int, Any]) -> ops.Fusion 
     def exchange_in(op: Op) -> Op:
         return replace(op, **{name: exchange(each) for name, each in op.attributes().items()})
 
-    graph, literals = fusion.computation, _literals(fusion.computation)
-    starts = _starts(graph)
+    graph = fusion.computation
+    literals, starts = _literals(graph), _starts(graph)
     new = {node: parameter(exchange(node.type)) for node in graph.parameters}
     parameters = list(new.values())
     for node in graph.nodes:

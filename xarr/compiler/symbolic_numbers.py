@@ -30,9 +30,13 @@ Follow = Callable[..., tuple[Any, ...] | None]
 
 
 class NumberTrace:
-    """Computations with some integers, and questions that are asked of them, in order; `inputs` stand for these."""
+    """Computations with some integers, and questions that are asked of them, in order; `inputs` stand for these.
 
-    def __init__(self, numbers: Iterable[int]) -> None:
+    literals: the integers that as keys are what they are, whether they are computed or not.
+    """
+
+    def __init__(self, numbers: Iterable[int], literals: range = LITERAL) -> None:
+        self.literals = literals
         self._salt = next(_traces)
         #: Expressions with the names that they get, and questions with none.
         self._lines: list[tuple[str, str]] = []
@@ -69,7 +73,7 @@ class NumberTrace:
         """A function from integers in place of the inputs to what the results are then, plain ones as they are."""
         last = []
         if self._keys:
-            different = [*self._keys.values(), *map(str, LITERAL)]
+            different = [*self._keys.values(), *map(str, self.literals)]
             last.append(f"if len({{{', '.join(different)}}}) != {len(different)}: return None")
         values = [each.name if type(each) is SymbolicNumber else repr(each) for each in results]
         last.append(f"return ({''.join(f'{value}, ' for value in values)})")
@@ -93,7 +97,7 @@ class NumberTrace:
 class SymbolicNumber:
     """A number of a trace, `value` in what is traced: an int, or a float made of some, for all that asks.
 
-    As a key of a table it is another one than plain numbers, but for those of `LITERAL`.
+    As a key of a table it is another one than plain numbers, but for the literals of its trace.
     """
 
     __slots__ = ("hash", "name", "trace", "value")
@@ -116,7 +120,7 @@ class SymbolicNumber:
 
     def __hash__(self) -> int:
         if self.hash is None:  # tables of types ask again when the interpreter has ended
-            is_plain = self.value in LITERAL or type(self.value) is not int
+            is_plain = self.value in self.trace.literals or type(self.value) is not int
             self.hash = hash(self.ask_value()) if is_plain else self.trace.hash_of(self)
         return self.hash
 
