@@ -24,7 +24,7 @@ _ORDER: Final = frozenset({"C", "F"})
 
 
 def _take_ordered(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays in whose order all elements have one place: none is NaN or -0.0."""
+    """A function of arrays that NumPy and xarr order alike: no element is NaN or -0.0."""
 
     def compute(*operands: Any, **options: Any) -> Any:
         for each in operands:
