@@ -218,6 +218,30 @@ def test_a_thread_reads_all_of_a_part_or_finds_it_donated() -> None:
     assert wrong == []
 
 
+def test_a_thread_gives_an_array_another_node_while_a_part_is_written_to() -> None:
+    """Python crashed where machine code noted the line in a node that was gone."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(40):
+            x, start = large_array(), threading.Barrier(2)
+
+            def rebind(x: xarr.Array = x, start: threading.Barrier = start) -> None:
+                start.wait(60)
+                for _ in range(15):
+                    x._node = large_array()._node  # as statements do
+
+            thread = threading.Thread(target=rebind)
+            thread.start()
+            start.wait(60)
+            for _ in range(60):
+                x[3:60] = 2.0
+            thread.join(60)
+            assert float(x[3, 1]) in (0.0, 2.0)
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_offsets_of_nodes_are_looked_for_in_samples() -> None:
     offsets = methods.all_offsets(xarr.Array)
     wanted = {f"{prefix}{name}" for (_, prefix), names in methods.OTHER_FIELDS.items() for name in names}
