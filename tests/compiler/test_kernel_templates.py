@@ -24,7 +24,7 @@ from xarr.ir import ops
 from xarr_numpy.compiled.drafts import Draft, draft_of
 from xarr_numpy.compiled.schedule import SCHEDULE
 
-pytestmark = pytest.mark.usefixtures("fused")
+pytestmark = [pytest.mark.usefixtures("fused"), pytest.mark.implicit]
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from xarr.compiler.schedules.gpu import builders as gpu
 from xarr.compiler.schedules.serial import builders as serial
 from xarr.compiler.target import Target
 from xarr.ir import ops
+from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.single_elements import NotSplit, SingleElements, join, split
 from xarr.ir.types import TensorType
@@ -101,6 +102,22 @@ def test_tables_are_read_and_written_element_by_element() -> None:
     assert [node.op for node in single.nodes].count(ops.DynamicUpdateSlice()) == 2
     values = np.arange(100.0).reshape(50, 2), np.array([[0.5, 0.25]]), np.array(60)
     assert_same(results_of(single, *values)[0], results_of(graph, *values)[0])
+
+
+def test_one_number_is_reduced_over_no_dimension() -> None:
+    graph = xarr.lower(lambda x: lax.reduce(x[0], x[1], lax.add, ()), xarr.asarray(V)).stage("decomposed")
+    assert any(isinstance(node.op, ops.Reduce) for node in graph.nodes)
+    assert_same(results_of(split_up(graph), V)[0], V[0] + V[1])
+
+
+def test_tables_of_which_much_is_written_are_refused() -> None:
+    table, row = (parameter(TensorType(shape, np.dtype("f8"))) for shape in ((50,), (5,)))
+    known = SingleElements(9, 100)
+    known.give_table(table, table)
+    known.give(row, split(row))
+    written = Node(ops.DynamicUpdateSlice(), (table, row, constant(0, np.dtype(np.int64))))
+    with pytest.raises(NotSplit):
+        known.compute(Graph((table, row), [written]))
 
 
 def test_what_has_no_rule_or_is_too_much_is_refused() -> None:

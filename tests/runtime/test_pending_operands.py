@@ -61,6 +61,7 @@ def test_a_small_part_of_a_large_array_of_constants_does_not_keep_a_write_record
     assert np.asarray(total).tolist() == [0.0] * 5
 
 
+@pytest.mark.implicit
 def test_what_hangs_on_a_larger_array_is_evaluated_when_it_is_computed_with() -> None:
     x = xarr.asarray(np.ones((300, 200))).evaluate()
     total = (x * x).sum()

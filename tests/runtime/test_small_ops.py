@@ -456,7 +456,7 @@ def test_a_result_that_shows_memory_of_its_operand_stays_as_it_is(name: str, sha
 
 
 def test_a_view_that_another_thread_makes_while_an_array_is_written_to_is_not_written_to_later(
-    monkeypatch: pytest.MonkeyPatch,
+    python_methods: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = xarr.asarray(np.zeros(40_000))  # of smaller ones references are counted
     x[0] = 1  # memory of its own from now on

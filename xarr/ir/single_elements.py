@@ -121,9 +121,9 @@ class SingleElements:
         ]
 
     def _write(self, node: Node) -> Node:
-        """A table of which elements are written one after the other."""
+        """A table of which elements are written one after the other, unless lanes write that many sooner."""
         table, update, *starts = node.operands
-        if table not in self._tables:
+        if table not in self._tables or 2 * update.tensor_type.size > self.most:
             raise NotSplit
         first, written = self.starts(table, starts, update.shape), self._tables[table]
         for index, element in zip(np.ndindex(*update.shape), self.elements(update), strict=True):
@@ -311,8 +311,10 @@ def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
     kept = [axis for axis in range(len(node.operands[0].shape)) if axis not in op.dimensions]
     arrays = [known.at(each).transpose(*kept, *sorted(op.dimensions)) for each in node.operands[:count]]
     initial = [known.elements(each)[0] for each in node.operands[count:]]
-    shape = arrays[0].shape[: len(kept)]
-    rows = {at: list(zip(*[each[at].flat for each in arrays], strict=True)) for at in np.ndindex(*shape)}
+    shape, reduced = arrays[0].shape[: len(kept)], arrays[0].shape[len(kept) :]
+    rows = {}
+    for at in np.ndindex(*shape):
+        rows[at] = [tuple([each[(*at, *inside)] for each in arrays]) for inside in np.ndindex(*reduced)]
     return _fold(op.computation, initial, rows, shape)
 
 

@@ -18,7 +18,9 @@ from xarr.compiler.plan.program_plan import LoopStep, Plan
 
 pytest.importorskip("llvmlite")
 
-SIZE = 5
+SIZE = 100
+#: More elements than a loop over numbers writes in a step.
+PART = 40
 
 
 def loop_of(function: Callable[..., Any], *arguments: Any) -> LoopStep:
@@ -44,8 +46,8 @@ def in_place(step: Callable[[Any, Any], Any]) -> bool:
 
 
 def swap(i: Any, x: Any) -> Any:
-    one, other = x[i], x[SIZE - 1 - i // 2]
-    return x.at[i].set(other).at[SIZE - 1 - i // 2].set(one)
+    one, other = (lax.dynamic_slice(x, (start,), (PART,)) for start in (i, SIZE - PART - i))
+    return lax.dynamic_update_slice(lax.dynamic_update_slice(x, other, (i,)), one, (SIZE - PART - i,))
 
 
 def inner(i: Any, x: Any) -> Any:
