@@ -253,6 +253,16 @@ def python_methods(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def machine_code_methods(python_methods: None) -> Iterator[None]:
+    """For tests of the methods of Array in machine code, which stand in place of those in Python."""
+    native = importlib.import_module("xarr.arrays.native_methods")
+    if not native.install():
+        pytest.skip("no machine code for methods here")
+    yield
+    native.uninstall()
+
+
+@pytest.fixture
 def unfused() -> Iterator[None]:
     """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
     with importlib.import_module("xarr.base.configuration").current(fusion="off"):

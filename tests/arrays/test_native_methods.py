@@ -20,6 +20,7 @@ import xarr
 from tests.calls.test_small_values import DTYPES, METHODS, outcome, same, values
 from tests.compare import assert_same
 from tests.support import fuzz
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.arrays import native_methods
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.calls.small_values import small_value
@@ -28,11 +29,9 @@ from xarr.indexing import element_loops
 from xarr.ir import source
 
 pytestmark = [
-    pytest.mark.usefixtures("on_numpy", "native"),
+    pytest.mark.usefixtures("on_numpy", "machine_code_methods"),
     pytest.mark.implicit,
-    pytest.mark.skipif(
-        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
-    ),
+    COMPUTED_AT_ONCE,
 ]
 
 SHAPES: Final = [(3,), (1,), (0,), (2, 3), (3, 1), (2, 0, 3), (2, 1, 3)]
@@ -40,15 +39,6 @@ NUMBERS: Final = [0, 1, -1, 3, 255, 2**24 + 1, 2**53 + 1, 2**64, -(2**63), True]
 FLOATS: Final = [0.0, -0.0, 1.5, np.inf, -np.inf, float("nan"), 1e308, 1e39]
 NUMPY_FOLDER: Final = os.path.join(os.path.dirname(np.__file__), "")
 Draw = Callable[[np.random.Generator], Any]
-
-
-@pytest.fixture
-def native(python_methods: None) -> Iterator[None]:
-    """The methods of machine code stand in place of those in Python."""
-    if not native_methods.install():
-        pytest.skip("no machine code for methods here")
-    yield
-    native_methods.uninstall()
 
 
 @pytest.mark.parametrize("symbol", METHODS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import xarr.fft
 from tests.calls.test_small_values import values
 from tests.compare import assert_same
 from tests.support import fuzz
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.arrays import native_methods
 from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.at_once.obstacles import Obstacle
@@ -29,9 +29,7 @@ from xarr.runtime import handles
 pytestmark = [
     pytest.mark.usefixtures("on_numpy"),
     pytest.mark.implicit,
-    pytest.mark.skipif(
-        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
-    ),
+    COMPUTED_AT_ONCE,
 ]
 
 Generator = np.random.Generator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import sys
 import warnings
 import weakref
@@ -16,6 +15,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import dtype_of
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr import lax
 from xarr.base.at_once.obstacles import Obstacle, obstacles
 from xarr.calls import host_functions
@@ -230,7 +230,7 @@ def test_functions_of_one_operand(name: str) -> None:
 
 
 @pytest.mark.implicit
-@pytest.mark.skipif(os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once")
+@COMPUTED_AT_ONCE
 def test_what_is_computed_at_once() -> None:
     """The other tests compare nothing if no operator is computed here."""
     x, y, n = (xarr.asarray(values).evaluate() for values in ([1.0, 2.0], [3.0, 4.0], [1, 2]))
@@ -249,7 +249,7 @@ def test_what_is_computed_at_once() -> None:
 
 
 @pytest.mark.implicit
-@pytest.mark.skipif(os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once")
+@COMPUTED_AT_ONCE
 def test_a_check_that_is_not_read_on_another_device_changes_nothing_here() -> None:
     x = xarr.asarray([1.0, 2.0]).evaluate()
     reference = weakref.ref(x._node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import xarr
 from tests.calls.test_host_functions import Arguments, array, compute_recorded, hosts, pick
 from tests.compare import assert_same
 from tests.support import fuzz
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.calls.host_functions import HostFunction
 from xarr.calls.small_values import small_value
 from xarr.calls.value_calls import VALUE_ROWS
@@ -23,9 +23,7 @@ from xarr.errors import FlatIndexError, ValueRangeError, XarrError
 pytestmark = [
     pytest.mark.usefixtures("on_numpy"),
     pytest.mark.implicit,
-    pytest.mark.skipif(
-        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
-    ),
+    COMPUTED_AT_ONCE,
 ]
 
 Generator = np.random.Generator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import warnings
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.errors import ShapeError
 from xarr.indexing import small_parts
@@ -115,7 +115,7 @@ def test_writing(shape: tuple[int, ...]) -> None:
                 same(partial(write_twice, values, index, value), (dtype, index, value))
 
 
-@pytest.mark.skipif(os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once")
+@COMPUTED_AT_ONCE
 def test_where_memory_is_written_in_place() -> None:
     x = xarr.asarray(np.zeros(4)).evaluate() + 1
     memory = x._value

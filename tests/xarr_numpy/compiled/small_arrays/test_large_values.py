@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
-from xarr.arrays import native_methods
+from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.errors import DonationError, IndexingError, PartUpdateWarning
 from xarr.ir.types import MOST_PLAIN_BYTES
 
@@ -28,26 +27,15 @@ pytest.importorskip("llvmlite")
 from xarr_numpy.compiled.small_arrays import large_values, methods
 
 pytestmark = [
-    pytest.mark.usefixtures("on_numpy", "native"),
+    pytest.mark.usefixtures("on_numpy", "machine_code_methods"),
     pytest.mark.implicit,
-    pytest.mark.skipif(
-        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
-    ),
+    COMPUTED_AT_ONCE,
 ]
 
 SHAPE: Final = (600, 500)
 DTYPES: Final = [np.float64, np.int64, np.bool_, np.float32, np.uint32, np.uint8, np.complex128]
 NUMPY_FOLDER: Final = os.path.join(os.path.dirname(np.__file__), "")
 TAKE: Final = xarr.jit(lambda x: x + x, donate_argnums=0)
-
-
-@pytest.fixture
-def native(python_methods: None) -> Iterator[None]:
-    """The methods of machine code stand in place of those in Python."""
-    if not native_methods.install():
-        pytest.skip("no machine code for methods here")
-    yield
-    native_methods.uninstall()
 
 
 def large_array(dtype: Any = np.float64) -> xarr.Array:
