@@ -129,7 +129,31 @@ other:
 }
 """
 
-_READING: Final = """
+#: What reads and writes begin with behind the label `look`: %buffer, %device and %holder of `%self`, a large node if it
+#: is of one; then they go on at `open`, or at `slow`.
+_FINDING: Final = """\
+look:
+  %small = call ptr @value_of(ptr %self)
+  %is.small = icmp ne ptr %small, null
+  br i1 %is.small, label %ask, label %large
+large:
+  %large.node = call ptr @large_node(ptr %self)
+  %shows = icmp ne ptr %large.node, null
+  br i1 %shows, label %ask, label %slow
+ask:
+  %node = phi ptr [ null, %look ], [ %large.node, %large ]
+  %of.large = icmp ne ptr %node, null
+  %holder = select i1 %of.large, ptr %node, ptr %self
+  %at.value = select i1 %of.large, i64 $ATNODE_VALUE, i64 $AT_VALUE
+  %at.device = select i1 %of.large, i64 $ATNODE_DEVICE, i64 $AT_DEVICE
+  %buffer = call ptr @word(ptr %holder, i64 %at.value)
+  %device = call ptr @word(ptr %holder, i64 %at.device)
+  %is.ndarray = call i1 @is_ndarray(ptr %buffer)
+  br i1 %is.ndarray, label %open, label %slow
+"""
+
+_READING: Final = (
+    """
 ; An element as a Python number, a new reference; null, without an error, for types that are left to Python.
 define internal ptr @number_at(ptr %at, i64 %kind) {
   switch i64 %kind, label %no [ i64 1, label %double  i64 2, label %int  i64 3, label %bool ]
@@ -154,25 +178,9 @@ define ptr @method.__getitem__(ptr %self, ptr %index) {
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
-look:
-  %small = call ptr @value_of(ptr %self)
-  %is.small = icmp ne ptr %small, null
-  br i1 %is.small, label %ask, label %large
-large:
-  %large.node = call ptr @large_node(ptr %self)
-  %shows = icmp ne ptr %large.node, null
-  br i1 %shows, label %ask, label %slow
-ask:
-  %node = phi ptr [ null, %look ], [ %large.node, %large ]
-  %of.large = icmp ne ptr %node, null
-  %holder = select i1 %of.large, ptr %node, ptr %self
-  %at.value = select i1 %of.large, i64 $ATNODE_VALUE, i64 $AT_VALUE
-  %at.device = select i1 %of.large, i64 $ATNODE_DEVICE, i64 $AT_DEVICE
-  %buffer = call ptr @word(ptr %holder, i64 %at.value)
-  %device = call ptr @word(ptr %holder, i64 %at.device)
-  %is.ndarray = call i1 @is_ndarray(ptr %buffer)
-  br i1 %is.ndarray, label %open, label %slow
-open:
+"""
+    + _FINDING
+    + """open:
   %kind = call i64 @kind_of(ptr %buffer)
   %at = call ptr @element(ptr %buffer, ptr %index)
   %is.element = icmp ne ptr %at, null
@@ -343,8 +351,10 @@ slow:
   ret ptr %by.python
 }
 """
+)
 
-_WRITING: Final = """
+_WRITING: Final = (
+    """
 ; Whether a value is one of this kind of element, or a number that it takes as the op would.
 define internal i1 @is_taken(ptr %value, i64 %kind) {
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
@@ -404,25 +414,9 @@ begin:
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
-look:
-  %small = call ptr @value_of(ptr %self)
-  %is.small = icmp ne ptr %small, null
-  br i1 %is.small, label %ask, label %large
-large:
-  %large.node = call ptr @large_node(ptr %self)
-  %shows = icmp ne ptr %large.node, null
-  br i1 %shows, label %ask, label %slow
-ask:
-  %node = phi ptr [ null, %look ], [ %large.node, %large ]
-  %of.large = icmp ne ptr %node, null
-  %holder = select i1 %of.large, ptr %node, ptr %self
-  %at.value = select i1 %of.large, i64 $ATNODE_VALUE, i64 $AT_VALUE
-  %at.device = select i1 %of.large, i64 $ATNODE_DEVICE, i64 $AT_DEVICE
-  %buffer = call ptr @word(ptr %holder, i64 %at.value)
-  %device = call ptr @word(ptr %holder, i64 %at.device)
-  %is.ndarray = call i1 @is_ndarray(ptr %buffer)
-  br i1 %is.ndarray, label %open, label %slow
-open:
+"""
+    + _FINDING
+    + """open:
   %kind = call i64 @kind_of(ptr %buffer)
   %own = call ptr @word(ptr %given, i64 $CLASS)
   %class = call ptr @state_word(i64 $ARRAY)
@@ -570,6 +564,7 @@ slow:
   ret ptr %by.python
 }
 """
+)
 
 
 def subscript_text(fields: Mapping[str, int], read: int, write: int, copied: int) -> str:
