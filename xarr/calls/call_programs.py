@@ -546,15 +546,11 @@ def _are_small(nodes: list[Node], most_bytes: int) -> bool:
         if is_costly and not isinstance(node.op, _COSTLY):
             return False
         most = min(most_bytes, _MOST_COSTLY) if is_costly else most_bytes
-        own = [*map(_type_of, node.operands), node.type] if is_costly else [node.type]
-        for type_ in [each for one in own for each in element_types(one)]:
+        counted = (*node.operands, node) if is_costly else (node,)
+        for type_ in [each for one in counted for each in element_types(one.type)]:
             if not isinstance(type_, TensorType) or type_.dynamic or type_.nbytes > most:
                 return False
     return True
-
-
-def _type_of(node: Node) -> Type:
-    return node.type
 
 
 def _record_alone(node: Node) -> Result | None:

@@ -200,9 +200,8 @@ def _starts(graph: Graph) -> dict[Node, int]:
         for node in graph.nodes
         for operand in (node.operands[:2] if isinstance(node.op, ops.DynamicUpdateSlice) else node.operands)
     }
-    starts = [
-        each for node in updates for each in node.operands[2:] if each not in others.union(graph.results)
-    ]
+    others.update(graph.results)
+    starts = [each for node in updates for each in node.operands[2:] if each not in others]
     return {each: number for each in starts if (number := integer_of(each)) is not None}
 
 

@@ -22,7 +22,7 @@ from xarr.ir.computations import monoids
 from xarr.ir.constants import constant, integer_of
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import Ints, element_types
 
 #: The elements of an array, scalars in an array of objects of its shape.
 _Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.object_]]"
@@ -96,8 +96,7 @@ class SingleElements:
         elif isinstance(node.op, ops.DynamicUpdateSlice) and operands[0] in self._tables:
             self._tables[node] = self._write(node)
         else:
-            types = node.op.results(node) if not isinstance(node.type, TensorType) else (node.tensor_type,)
-            for each in types:
+            for each in element_types(node.type):
                 self._limit(each, node.op.cost)
             rule = _RULES.get(type(node.op), _apply if node.op.is_elementwise else None)
             if rule is None:
@@ -324,24 +323,13 @@ def _reduce_window(known: SingleElements, node: Node) -> list[_Elements]:
     count = len(node.operands) // 2
     arrays = [known.at(each) for each in node.operands[:count]]
     initial = [known.elements(each)[0] for each in node.operands[count:]]
-    shape = op.window.output_shape(arrays[0].shape)
+    window, base = op.window, arrays[0].shape
+    shape = window.output_shape(base)
     rows = {}
     for at in np.ndindex(*shape):
-        where = _in_window(op, arrays[0].shape, at)
-        rows[at] = [tuple([each[index] for each in arrays]) for index in where]
+        where = [window.position(at, inside, base) for inside in window.elements()]
+        rows[at] = [tuple([each[index] for each in arrays]) for index in where if index is not None]
     return _fold(op.computation, initial, rows, shape)
-
-
-def _in_window(op: ops.ReduceWindow, shape: Ints, at: Ints) -> Iterator[Ints]:
-    """The elements of a window in row-major order; padding and holes take no part."""
-    for inside in np.ndindex(*op.window_dimensions):
-        index = []
-        for axis, size in enumerate(shape):
-            position = at[axis] * op.window_strides[axis] + inside[axis] * op.window_dilations[axis]
-            k, hole = divmod(position - op.padding[axis][0], op.base_dilations[axis])
-            index += [k] if not hole and 0 <= k < size else []
-        if len(index) == len(shape):
-            yield tuple(index)
 
 
 _Row: TypeAlias = tuple[Node, ...]

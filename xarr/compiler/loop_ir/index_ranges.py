@@ -8,7 +8,7 @@ comparison of what it selects narrows it, so that clamped numbers are known to l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from math import inf
 from typing import Final, TypeAlias
@@ -255,8 +255,7 @@ def _select(ranges: Ranges, value: Value) -> Range:
         return ranges.of(x)
     if not ever:
         return ranges.of(y)
-    ends = [_narrow(ranges, x, predicate, True), _narrow(ranges, y, predicate, False)]
-    return min(low for low, _ in ends), max(high for _, high in ends)
+    return _hull([_narrow(ranges, x, predicate, True), _narrow(ranges, y, predicate, False)])
 
 
 def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
@@ -266,8 +265,14 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
         # Of alternatives one holds: those of `not (a and b)` are `not a` and `not b`.
         alternatives = [(each, not holds) for each, holds in conjuncts(literal[0], not literal[1])]
         ends = [_narrow_by_literal(ranges, value, *_simplify_literal(ranges, each)) for each in alternatives]
-        narrowed = _common(narrowed, (min(low for low, _ in ends), max(high for _, high in ends)))
+        narrowed = _common(narrowed, _hull(ends))
     return narrowed
+
+
+def _hull(ranges: Iterable[Range]) -> Range:
+    """The least range around some."""
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
 
 
 def _common(x: Range, y: Range) -> Range:

@@ -44,6 +44,16 @@ class Counter(NamedTuple):
 
 def find_counter(loop: ops.While, operands: Sequence[Node]) -> Counter | None:
     """The counter of a loop that begins with these operands; None if it has none of which both numbers are known."""
+    counted = find_limit(loop)
+    if counted is None:
+        return None
+    number, limit = counted
+    first, end = integer_of(operands[number]), integer_of(_first(loop, limit, operands))
+    return None if first is None or end is None else Counter(loop.body.parameters[number], first, end)
+
+
+def find_limit(loop: ops.While) -> tuple[int, Node] | None:
+    """The number of the parameter that a loop counts up while it is less than a node of its condition, and that."""
     (going,) = loop.cond.results
     if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
         return None
@@ -51,9 +61,7 @@ def find_counter(loop: ops.While, operands: Sequence[Node]) -> Counter | None:
     if counter not in loop.cond.parameters:
         return None
     number = loop.cond.parameters.index(counter)
-    old, new = loop.body.parameters[number], loop.body.results[number]
-    first, end = integer_of(operands[number]), integer_of(_first(loop, limit, operands))
-    return None if first is None or end is None or not counts_up(old, new) else Counter(old, first, end)
+    return (number, limit) if counts_up(loop.body.parameters[number], loop.body.results[number]) else None
 
 
 def _first(loop: ops.While, node: Node, operands: Sequence[Node]) -> Node:

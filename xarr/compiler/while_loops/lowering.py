@@ -52,8 +52,9 @@ def lower_loop(
     if schedule.target.has_empty_arrays:
         operands = without_initial_values(node.op, operands)
     if _pays(node, min_work, schedule.target):
-        forms = list(_extended_forms(node.op))
-        for extended in forms:
+        forms: list[_ExtendedLoop] = []
+        for extended in _extended_forms(node.op):
+            forms.append(extended)
             form = native_form(extended.loop, schedule.target)
             if form is not None:
                 return extended.replacement(node, operands, extended.native(extended.loop, form.describe()))

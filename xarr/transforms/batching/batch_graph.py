@@ -19,7 +19,7 @@ from xarr import lax
 from xarr.arrays.array import Array
 from xarr.communication.process_groups import AxisRef
 from xarr.compiler.passes.checks import is_check
-from xarr.compiler.while_loops.filled_arrays import counts_up
+from xarr.compiler.while_loops.filled_arrays import find_limit
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -461,16 +461,14 @@ def _rests(op: Op) -> bool:
 
 def _counts(loop: ops.While) -> bool:
     """Whether a loop ends at a limit that it counts to, as those of `fori_loop` and `scan`."""
-    (going,) = loop.cond.results
-    if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
+    counted = find_limit(loop)
+    if counted is None:
         return False
-    numbers = {each: number for number, each in enumerate(loop.cond.parameters)}
-    counter, limit = (numbers.get(each) for each in going.operands)
-    before, after = loop.body.parameters, loop.body.results
-    is_fixed = (
-        isinstance(going.operands[1].op, ops.Constant) if limit is None else after[limit] is before[limit]
-    )
-    return counter is not None and is_fixed and counts_up(before[counter], after[counter])
+    _, limit = counted
+    if limit not in loop.cond.parameters:
+        return isinstance(limit.op, ops.Constant)
+    number = loop.cond.parameters.index(limit)
+    return loop.body.results[number] is loop.body.parameters[number]
 
 
 def _results(node: Node, operands: Sequence[Node]) -> list[Array]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.compiler.loop_ir.elements import strides
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan.layout import MemoryLayout
 from xarr.compiler.plan.native_steps import view_offset
@@ -33,8 +33,8 @@ class StridedArray(NamedTuple):
 
 def row_major(type: TensorType) -> Array:
     """An array without memory that lies in row-major order."""
-    strides = [prod(type.shape[axis + 1 :]) * type.dtype.itemsize for axis in range(type.rank)]
-    return as_strided(np.empty(0, type.dtype), type.shape, strides)
+    in_bytes = [step * type.dtype.itemsize for step in strides(type.shape)]
+    return as_strided(np.empty(0, type.dtype), type.shape, in_bytes)
 
 
 def _view_of(node: Node, array: Array) -> Array | None:
