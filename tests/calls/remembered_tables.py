@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xarr.calls import remembered_calls
-from xarr.calls.call_programs import RepeatedCall
+from xarr.calls.repeated_calls import RepeatedCall
 
 
 def table_in_force() -> remembered_calls.RememberedCalls:

@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.calls.remembered_tables import repeated_calls, table_in_force
 from tests.calls.test_remembered_calls import CALLS
-from xarr.calls.call_programs import RepeatedCall
+from xarr.calls.repeated_calls import RepeatedCall
 from xarr.errors import IndexingError, PartUpdateWarning, XarrError
 from xarr.ir.graph import Graph, postorder
 from xarr.runtime.pending import graph_of

@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from sys import _getframe as frame_of
-from types import FunctionType, NoneType
+from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -38,15 +37,23 @@ from xarr import backend as backends
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
-from xarr.calls.call_programs import MISSED, CallProgram, RepeatedCall, learn
+from xarr.calls.call_programs import CallProgram, learn
 from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
 from xarr.calls.operands import observers
+from xarr.calls.repeated_calls import (
+    LONGEST,
+    MISSED,
+    MOST_PARTS,
+    PLAIN_KINDS,
+    RepeatedCall,
+    RepeatedCalls,
+    tell,
+)
 from xarr.calls.small_values import small_value
 from xarr.calls.value_calls import VALUE_ROWS
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
-from xarr.ir.types import PLAIN
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES
@@ -65,19 +72,8 @@ _MOST_REMEMBERED: Final = 1024
 _MOST_COUNTED: Final = 4096
 _MOST_SETTINGS: Final = 4
 
-#: Items of the longest list of arguments that is looked at.
-_LONGEST: Final = 64
-#: Parts of a key from which on no list is added.
-_MOST_PARTS: Final = 256
 
-#: Arguments that are equal only if they mean the same, once their types are.
-_PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
-_SIMPLE: Final = _PLAIN | {type, *[type(np.dtype(char)) for char in PLAIN]}
-_SIMPLE_OR_FLOAT: Final = _SIMPLE | {float}
-_INTS: Final = frozenset({int})
-
-
-class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
+class RememberedCalls(dict[tuple[Any, ...], CallProgram | RepeatedCall | None]):
     """The programs of calls under the same settings, by their keys; None for a call that has none.
 
     counts: how often calls came that have neither.
@@ -97,111 +93,10 @@ class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
         self.counts[key] = count + 1
         return False
 
-    def keep(self, key: tuple[Any, ...], program: CallProgram | None) -> None:
+    def keep(self, key: tuple[Any, ...], program: CallProgram | RepeatedCall | None) -> None:
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
         self[key] = program
-
-
-class RepeatedCalls(dict[tuple[Any, ...], RepeatedCall]):
-    """The calls of one function that are recorded again, by keys that are quick to make.
-
-    host: what runs the function, before which these come.
-    """
-
-    host: HostFunction | Runner | None = None
-
-    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: RepeatedCall) -> None:
-        described = _describe_quickly(args, kwargs)
-        if described is not None:
-            if len(self) >= _MOST_REMEMBERED:
-                self.clear()
-            self[described[0]], call.state = call, config.state()
-            if self.host is not None and self.host.front is None:
-                self.host.try_first(self.put_before)
-
-    def put_before(self, run: Run) -> Run:
-        """Make of `run` what records calls again, and leaves others to it."""
-
-        def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            node = args[0]._shown if args and type(args[0]) is handles._array_class else None
-            if node is not None and len(args) == 1 and not kwargs:
-                call, arrays, nodes = self.get((node.type, node.device)), [args[0]], [node]
-            elif (described := _describe_quickly(args, kwargs)) is not None:
-                call, arrays, nodes = self.get(described[0]), described[1], described[2]
-            else:
-                return run(args, kwargs)
-            if (
-                call is None
-                or call.state[0] is not _config["_global"]
-                or call.state[1] is not _overrides()
-                or recording
-                or observers
-            ):
-                return run(args, kwargs)
-            result = call.record(arrays, nodes, frame_of(2))
-            return run(args, kwargs) if result is MISSED else result
-
-        return run_again
-
-
-def _describe_quickly(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], list[Handle], list[Node]] | None:
-    """A key of a call, its Arrays and their nodes; None for Arrays that hold values alone."""
-    if args and type(args[0]) is handles._array_class and (node := args[0]._shown) is not None:
-        # The usual cases, without a step for each argument.
-        if len(args) == 1 and not kwargs:
-            return (node.type, node.device), [args[0]], [node]
-        if len(args) == 2 and not kwargs:
-            second = args[1]
-            if type(second) is handles._array_class and (other := second._shown) is not None:
-                return (node.type, node.device, other.type, other.device), [*args], [node, other]
-            if type(second) is tuple and _INTS.issuperset(map(type, second)):
-                return (node.type, node.device, second), [args[0]], [node]
-        rest = (*args[1:], *kwargs.values()) if kwargs else args[1:]
-        kinds = (*map(type, rest),)
-        if _SIMPLE.issuperset(kinds):
-            return (node.type, node.device, kinds, rest, *kwargs), [args[0]], [node]
-        if _SIMPLE_OR_FLOAT.issuperset(kinds):
-            rest = tuple([_tell(each) if type(each) is float else each for each in rest])
-            return (node.type, node.device, kinds, rest, *kwargs), [args[0]], [node]
-    parts: list[Any] = []
-    arrays: list[Handle] = []
-    nodes: list[Node] = []
-    if not _list_nodes((*args, *kwargs.values()) if kwargs else args, parts, arrays, nodes):
-        return None
-    return (*parts, *kwargs), arrays, nodes
-
-
-def _list_nodes(values: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:
-    """Add to a key what tells `values` from others, and list their Arrays and nodes; whether that is possible."""
-    for value in values:
-        kind = type(value)
-        if kind is handles._array_class:
-            node = value._shown
-            if node is None:
-                return False
-            arrays.append(value)
-            nodes.append(node)
-            parts += (node.type, node.device)
-        elif kind in _SIMPLE:
-            parts += (kind, value)
-        elif kind is tuple or kind is list:
-            parts += (kind, len(value))
-            is_long = len(value) > _LONGEST or len(parts) > _MOST_PARTS  # also a list that holds itself
-            if is_long or not _list_nodes(value, parts, arrays, nodes):
-                return False
-        elif kind is float:
-            parts += (kind, _tell(value))
-        else:
-            return False
-    return True
-
-
-def _tell(number: complex) -> Any:
-    """Give what stands for a number in keys: its text tells 0.0 and -0.0 apart, which are equal, and NaN is found."""
-    return number if type(number) is float and number and number == number else repr(number)
 
 
 _tables: Final[dict[tuple[Any, ...], RememberedCalls]] = {}
@@ -311,12 +206,12 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
             parts.append(None if own is None else _NUMBERS.get(type(own)) or f"{own.dtype.char}0")
         arrays.append(value)
         values.append(own)
-    elif kind in _PLAIN:
+    elif kind in PLAIN_KINDS:
         parts += (kind, value)
     elif kind is float or kind is complex:
-        parts += (kind, _tell(value))
+        parts += (kind, tell(value))
     elif kind is list or kind is tuple:
-        if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
+        if len(value) > LONGEST or len(parts) > MOST_PARTS:  # also of a list that holds itself
             return False
         parts += (kind, len(value))
         for item in value:
@@ -335,7 +230,7 @@ def _first_program(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> CallProgram | None:
+) -> CallProgram | RepeatedCall | None:
     """The program of a call that has come often enough; None for one that has none, yet or for good."""
     if not known.is_due(key):
         return None
@@ -366,8 +261,8 @@ def runner(function: Callable[..., Any]) -> Runner | HostFunction:
     """Give the runner of `function`, called by `run(args, kwargs)`: by NumPy's where that is sure, else remembered."""
     repeated = RepeatedCalls()
     remembered = remembering(function, repeated)
-    repeated.host = host_function(function, remembered) or Runner(remembered)
-    return repeated.host
+    repeated.host = own = host_function(function, remembered) or Runner(remembered)
+    return own
 
 
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:

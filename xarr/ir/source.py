@@ -19,7 +19,7 @@ _LONGEST_NAME: Final = 24
 #: The arguments of a Source.
 Location: TypeAlias = tuple[CodeType, int] | tuple[CodeType, int, str]
 #: Files of this package, which is quicker than to compare the beginnings of their names again and again.
-_own: Final[set[str]] = set()
+own_files: Final[set[str]] = set()
 #: Other files, in which those who make many values look themselves.
 user_files: Final[set[str]] = set()
 #: Those that have been located, in which those who record calls again look themselves.
@@ -242,13 +242,13 @@ def locate(frame: FrameType | None) -> tuple[CodeType, int] | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if file not in _own:
+        if file not in own_files:
             if not file.startswith(PACKAGE):
                 if len(known_files) >= _MOST_FILES:
                     known_files.clear()
                 known_files.add(file)
                 return code, frame.f_lasti
-            _own.add(file)
+            own_files.add(file)
         frame = frame.f_back
     return None
 
@@ -257,7 +257,7 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     """As `caller`, for who has the frame of its own caller, which is the user's most of the time."""
     code = frame.f_code
     file = code.co_filename
-    if file in _own or file.startswith(PACKAGE):
+    if file in own_files or file.startswith(PACKAGE):
         return locate(frame)
     if _calls_left and _count_call():
         return code, frame.f_lasti

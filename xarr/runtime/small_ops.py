@@ -71,7 +71,7 @@ MOST_BYTES: Final = Target.max_eager_bytes
 MOST_COMPUTED: Final = 2**26
 #: Bytes of larger arrays without values that a small one hangs on, which is evaluated as it is computed with: those of
 #: an op or two.  What more ops make is left to be fused with what follows.
-_MOST_BETWEEN: Final = 2**20
+MOST_BETWEEN: Final = 2**20
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
@@ -415,7 +415,7 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
     if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
-    between = _MOST_BETWEEN
+    between = MOST_BETWEEN
     seen: set[Node] = set()
     stack = [node]
     while stack:
@@ -426,7 +426,7 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
         is_small = all(
             [
                 type(own) is TensorType
-                and own.nbytes <= max(most_bytes, _MOST_BETWEEN)
+                and own.nbytes <= max(most_bytes, MOST_BETWEEN)
                 and own.rank <= _MOST_DIMENSIONS
                 for own in element_types(each.type)
             ]
