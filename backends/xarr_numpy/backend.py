@@ -20,7 +20,7 @@ from xarr.backend import (
 )
 from xarr.base.host.memory import claim
 from xarr.base.progress import ProgressCallback
-from xarr.compiler.plan.planner import PLANNED, plan_for
+from xarr.compiler.plan.planner import PLANNED, plan, plan_for
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
@@ -49,7 +49,7 @@ class NumpyBackend(AbstractBackend):
         return op in TABLE or op in PLANNED
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
-        return engine.fuse(graph, hot)
+        return engine.fuse(graph, hot, lambda graph: compile_program(plan(graph), is_hot=False).function())
 
     def schedule(self) -> Schedule | None:
         return engine.schedule() if engine.available() else None

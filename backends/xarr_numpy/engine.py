@@ -84,12 +84,20 @@ def description() -> str:
     )
 
 
-def fuse(graph: Graph, hot: bool) -> Graph:
-    """`graph` with groups that run as one."""
+def fuse(graph: Graph, hot: bool, run: Callable[[Graph], Sequence[Array]]) -> Graph:
+    """`graph` with groups that run as one; `run` gives the results of a graph that only moves elements."""
     if active_engine() == "off":
         return graph
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
-    return stage.fuse(graph, PROCESSOR, schedule, hot or config.fusion != "auto")
+    return stage.fuse(
+        graph, PROCESSOR, schedule, hot or config.fusion != "auto", lambda graph: _fold(graph, run)
+    )
+
+
+def _fold(graph: Graph, run: Callable[[Graph], Sequence[Array]]) -> Graph:
+    from xarr_numpy.compiled.known_values import fold
+
+    return fold(graph, run)
 
 
 # What compiles is loaded when there is something to compile, since that takes a while.

@@ -27,6 +27,9 @@ class Processor(Target):
     #: Iterations of a loop in Python that take about as long as compiling it.
     max_python_iterations: int = 2**12
 
+    #: Bytes of tables of elementary functions that a graph holds rather than computing them in each call.
+    max_table_bytes: int = 2**17
+
     has_empty_arrays = True
     has_strided_updates = True
 

@@ -46,6 +46,7 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 
 __all__ = [
+    "ELEMENTARY",
     "FUNCTIONS",
     "Function",
     "apply_elementwise",
@@ -84,6 +85,8 @@ def _registers(op: type[Op]) -> frozenset[DType]:
 
 #: The modules of formulas for float32 and float64.
 _FORMULAS: Final = (arctangent, error_function, exponential, logarithm, power, trigonometric)
+#: The operations that take many instructions, and have bits of their own.
+ELEMENTARY: Final = frozenset({op for module in _FORMULAS for op in module.FORMULAS})
 #: By the name of the operation.
 FUNCTIONS: Final[dict[str, Function]] = {
     **{op.name: Function(compute, _registers(op)) for op, compute in arithmetic.FORMULAS.items()},

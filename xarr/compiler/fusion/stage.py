@@ -33,12 +33,20 @@ if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
 
 
-def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bool = False) -> Graph:
+def fuse(
+    graph: Graph,
+    target: Target,
+    schedule: Callable[[], Schedule],
+    hot: bool = False,
+    fold: Callable[[Graph], Graph] | None = None,
+) -> Graph:
     """`graph` with groups and native loops, in the graphs that loops, branches and calls run too.
 
     * `schedule` - gives what runs the groups, with the same target, once it is needed,
-    * `hot` - that the program runs often, as under `jit`, so that whatever can be compiled pays.
+    * `hot` - that the program runs often, as under `jit`, so that whatever can be compiled pays,
+    * `fold` - then computes beforehand what is known of the graph, and of those that loops, branches and calls run.
     """
+    fold = fold if hot else None
     min_work = 1 if hot else target.min_work
     if hot:
         inlined = inline_calls(graph, target)
@@ -49,9 +57,9 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
         graph = check_worst_indices(graph, target)
     # What a loop, a branch or a call runs may take more memory with groups, unless all does.
     over: list[Graph] = []
-    fused = _with_inner(graph, min_work, target, schedule, over)
+    fused = _with_inner(graph, min_work, target, schedule, over, fold)
     if over and not _fits(fused, graph, target):
-        fused = _with_inner(graph, min_work, target, schedule, None)
+        fused = _with_inner(graph, min_work, target, schedule, None, fold)
     return declare_ranges(fused) if hot else fused
 
 
@@ -67,13 +75,14 @@ def _with_inner(
     target: Target,
     schedule: Callable[[], Schedule],
     over: list[Graph] | None,
+    fold: Callable[[Graph], Graph] | None,
 ) -> Graph:
     """`graph` with groups, in the graphs that loops, branches and calls run too; `over` as for `form_groups`."""
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fuse(graph, inner, schedule, once, over), _called_graphs
+        lambda graph, once: _fuse(graph, inner, schedule, once, over, fold), _called_graphs
     )
-    return _fuse(graph, min_work, schedule, once)
+    return _fuse(graph, min_work, schedule, once, fold=fold)
 
 
 def _fuse(
@@ -82,10 +91,13 @@ def _fuse(
     schedule: Callable[[], Schedule],
     inner: OncePerGraph[Graph],
     over: list[Graph] | None = None,
+    fold: Callable[[Graph], Graph] | None = None,
 ) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
     if any(op.runs_graphs for op in graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner)
+    if fold is not None:  # what loops compute only once, too
+        graph = fold(graph)
     if not _may_pay(graph, min_work):
         return graph
     # It takes a while to load, and small programs do without.
