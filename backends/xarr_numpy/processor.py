@@ -87,6 +87,8 @@ class Processor(Target):
     #: The same of a whole program that is one function.
     min_quick_plan_lines: int = 16_000
     optimising_time: float = 30_000.0
+    #: Lines of LLVM IR for each thread from which on threads compile parts of a module.
+    min_part_lines: int = 400
     quick_delay: float = 0.5
 
     #: Registers of a loop in lanes inside of other loops up to which the last one is stored as smaller ones, if it is

@@ -3,22 +3,26 @@
     code = made(ir, ["kernel"])
     code.addresses["kernel"]
 
-One lock guards LLVM.  It is held across a fork, so that a child finds LLVM idle and the lock free.
+One lock guards LLVM.  It is held across a fork, so that a child finds LLVM idle and the lock free.  Threads share the
+parts of a long module meanwhile, each of which has a context of its own.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
 from xarr.errors import BackendError
+from xarr_numpy import workers
+from xarr_numpy.compiled.codegen.module_parts import join_codes, split_codes, split_module
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
@@ -123,11 +127,15 @@ def _load_cached(ir: str, names: list[str], serial: tuple[str, ...], level: int)
 
 
 def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:
-    """Object code for a module with such functions, as `compile_module` says."""
-    if not serial and level == CODEGEN_LEVEL:
-        return assemble(ir)
+    """Object code for a module with such functions, as `compile_module` says: of its parts, if threads share them."""
+    parts = split_module(ir, min(workers.count(), ir.count("\n") // PROCESSOR.min_part_lines))
     with _lock:
-        return Machine.host().joined_code(ir, serial, level)
+        machine = Machine.host()
+        if len(parts) > 1 and machine.emits_in_threads():
+            return join_codes(machine.codes_of_parts(parts, serial, level))
+        if not serial and level == CODEGEN_LEVEL:
+            return machine.object_code(ir, False)
+        return machine.joined_code(ir, serial, level)
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
@@ -154,7 +162,7 @@ class Machine:
         self.triple = llvm.get_process_triple()
         self.cpu = cpu or llvm.get_host_cpu_name()
         self.features = llvm.get_host_cpu_features().flatten() if features is None else features
-        self._emitters: dict[int, llvm.TargetMachine] = {}
+        self._emitters: dict[tuple[int, int], llvm.TargetMachine] = {}
         # The linker owns the target machine that it is given.
         # JITLink keeps the sections of an object together; the older linker aborts the process when they come
         # to lie more than 2 GB apart.
@@ -179,11 +187,12 @@ class Machine:
             cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="default"
         )
 
-    def _emitter(self, level: int = CODEGEN_LEVEL) -> llvm.TargetMachine:
-        """The generator of code of a level."""
-        if level not in self._emitters:
-            self._emitters[level] = self._target_machine(level)
-        return self._emitters[level]
+    def _emitter(self, level: int = CODEGEN_LEVEL, number: int = 0) -> llvm.TargetMachine:
+        """A generator of code of a level; threads have one each."""
+        key = level, number
+        if key not in self._emitters:
+            self._emitters[key] = self._target_machine(level)
+        return self._emitters[key]
 
     def object_code(self, ir: str, optimise: bool) -> bytes:
         """As `assemble`."""
@@ -195,16 +204,51 @@ class Machine:
         with self._module(ir, 0, serial) as module:
             return bytes(self._emitter(level).emit_object(module))
 
+    def emits_in_threads(self) -> bool:
+        """Whether llvmlite lets functions be called without its lock."""
+        return hasattr(self._llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn")
+
+    def codes_of_parts(self, parts: Sequence[str], serial: tuple[str, ...], level: int) -> list[bytes]:
+        """As `joined_code` of modules, which threads share."""
+        with ExitStack() as stack:
+            modules = [
+                stack.enter_context(self._module(part, 0, serial, self._llvm.create_context()))
+                for part in parts
+            ]
+            emitters = [self._emitter(level, number) for number in range(len(parts))]
+            codes = [b""] * len(parts)
+
+            def emit(_: int, begin: int, end: int) -> None:
+                for number in range(begin, end):
+                    codes[number] = self._emit_unlocked(emitters[number], modules[number])
+
+            workers.run(emit, 0, len(parts), workers.WORTH_A_THREAD, held=(modules, emitters))
+            return codes
+
+    def _emit_unlocked(self, emitter: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+        """As `emit_object` of an emitter, which would wait for other threads."""
+        ffi = self._llvm.ffi
+        with ffi.OutputString() as error:
+            memory = ffi.lib.LLVMPY_TargetMachineEmitToMemory._cfn(emitter, module, 1, error)
+            if not memory:
+                raise RuntimeError(str(error))
+        start, size = ffi.lib.LLVMPY_GetBufferStart(memory), ffi.lib.LLVMPY_GetBufferSize(memory)
+        code = ctypes.string_at(start, size)
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(memory)
+        return code
+
     def assembly(self, ir: str) -> str:
         """As the function `assembly`."""
         with self._module(ir, 0) as module:
             return str(self._emitter().emit_assembly(module))
 
     @contextmanager
-    def _module(self, ir: str, level: int, serial: tuple[str, ...] = ()) -> Iterator[llvm.ModuleRef]:
+    def _module(
+        self, ir: str, level: int, serial: tuple[str, ...] = (), context: llvm.ContextRef | None = None
+    ) -> Iterator[llvm.ModuleRef]:
         """The module after LLVM's passes of a level, for code of this machine."""
         try:
-            with self._llvm.parse_assembly(ir) as module:
+            with self._llvm.parse_assembly(ir, context) as module:
                 module.verify()
                 if serial:
                     self._join_functions(module, serial)
@@ -243,7 +287,10 @@ class Machine:
     def load(self, object_code: bytes, names: list[str]) -> Code:
         """As `load`."""
         self._libraries += 1
-        builder = self._llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        builder = self._llvm.JITLibraryBuilder()
+        for part in split_codes(object_code):
+            builder.add_object_img(part)
+        builder.add_current_process()
         for name in names:
             builder.export_symbol(name)
         try:
