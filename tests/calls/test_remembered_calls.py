@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.calls.remembered_tables import table_in_force
 from xarr.calls import host_functions, remembered_calls
-from xarr.calls.call_programs import CallProgram
-from xarr.errors import PartUpdateWarning, TracedValueError, XarrError
+from xarr.calls.call_programs import CallProgram, LooksAt
+from xarr.errors import IndexingError, PartUpdateWarning, TracedValueError, XarrError
 
 pytestmark = pytest.mark.usefixtures("on_numpy", "eager")
 
@@ -236,6 +236,35 @@ def test_systems_without_a_result_raise_in_each_call() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_values_that_a_function_looks_at_tell_calls_apart() -> None:
+    host = np.arange(6.0)
+    x, index = xarr.asarray(host).evaluate(), xarr.asarray(np.array([1, 3])).evaluate()
+    for _ in range(3):
+        for shift in (1, 2, -1, 7):
+            own = xarr.asarray(np.array(shift)).evaluate()
+            assert xarr.roll(x, own).tolist() == np.roll(host, shift).tolist()
+        for counts in ([0, 1, 2, 0, 0, 3], [1, 1, 1, 1, 1, 1]):
+            own = xarr.asarray(np.array(counts)).evaluate()
+            assert xarr.repeat(x, own).tolist() == np.repeat(host, counts).tolist()
+        assert xarr.delete(x, index).tolist() == np.delete(host, np.asarray(index)).tolist()
+        index[0] = (int(index[0]) + 1) % 6
+        with pytest.raises(IndexingError):
+            xarr.delete(x, xarr.asarray(np.array([6])).evaluate())
+    programs = table_in_force()
+    assert sum([isinstance(program, LooksAt) for program in programs.values()]) == 4
+    by_values = [key[0].__name__ for key in programs if type(key[1]) is tuple]
+    assert by_values.count("roll") == 4 and by_values.count("repeat") == 2
+
+
+@pytest.mark.usefixtures("at_first")
+def test_nothing_is_known_by_all_of_its_values() -> None:
+    for _ in range(2):
+        xarr.unique_counts(xarr.asarray(np.array([1, 2, 1])).evaluate())
+    programs = [program for key, program in table_in_force().items() if key[0].__name__ == "unique_counts"]
+    assert programs == [None]
+
+
+@pytest.mark.usefixtures("at_first")
 def test_what_is_not_remembered() -> None:
     x, out = xarr.asarray([1.0, 2.0]), xarr.asarray(0.0)
     for call in (
@@ -245,9 +274,9 @@ def test_what_is_not_remembered() -> None:
         lambda: xarr.jit(lambda a: xarr.sum(a))(x),
     ):
         assert not is_remembered(call)
-    assert xarr.compress(xarr.asarray([True, False]), x).tolist() == [1.0]
+    assert xarr.unique_counts(x).counts.tolist() == [1, 1]
     wholes = [key[0].__name__ for key, program in table_in_force().items() if program is not None]
-    assert "compress" not in wholes, "its size depends on values, if not the parts of its work"
+    assert "unique_counts" not in wholes, "its size depends on values, if not the parts of its work"
     with xarr.config(debug=True):
         assert remembered_calls.remembered_calls() is None
     with xarr.config(broadcasting="warn"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from sys import _getframe as frame_of
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.calls.repeated_calls import (
     MISSED,
@@ -22,6 +23,7 @@ from xarr.calls.repeated_calls import (
     RepeatedCall,
     Result,
 )
+from xarr.calls.small_values import small_value
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
@@ -33,7 +35,7 @@ from xarr.ir.ops import Constant, CustomCall, GetTupleElement
 from xarr.ir.source import caller, location_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.handles import Handle, from_host, wrap
 from xarr.runtime.pending import StandIn, graph_of
 from xarr.runtime.small_ops import (
     MOST_BETWEEN,
@@ -53,6 +55,8 @@ _COSTLY: Final = (
     *(ops.Check, ops.Convolution),
 )
 _MOST_COSTLY: Final = 2**13
+#: Bytes of the largest array that a call may be remembered by the values of.
+_MOST_LOOKED_AT: Final = 2**9
 #: Nodes of the longest call that is recorded by rows.
 _MOST_ROWS: Final = 256
 #: From `CallProgram.run_values` to what names the errors of the function, outside of which its caller is looked for.
@@ -137,22 +141,40 @@ class CallProgram:
 # --- recording a call -------------------------------------------------------------------------------------------
 
 
+class LooksAt(NamedTuple):
+    """Of a call: the numbers of its arrays whose values the function looks at, which are few elements."""
+
+    numbers: tuple[int, ...]
+
+    def others(self, values: list[Any]) -> list[Any]:
+        """The values, one for each array, less those of these."""
+        return [value for index, value in enumerate(values) if index not in self.numbers]
+
+
 def learn(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], most_bytes: int
-) -> CallProgram | RepeatedCall | None:
-    """The program of a call like `function(*args, **kwargs)`; None if it is more than small ops, warns, or may fail."""
-    stand_ins: list[Handle] = []
-    own_args = [_replace(value, stand_ins) for value in args]
-    own_kwargs = {name: _replace(value, stand_ins) for name, value in kwargs.items()}
-    nodes = [array._node for array in stand_ins]
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    most_bytes: int,
+    known: tuple[int, ...] = (),
+) -> CallProgram | RepeatedCall | LooksAt | None:
+    """The program of a call like `function(*args, **kwargs)`; None if it is more than small ops, warns, or may fail.
+
+    known: the numbers of arrays that have the same values in each such call; LooksAt names more that should.
+    """
+    arrays: list[tuple[Handle, Handle]] = []
+    own_args = [_replace(value, arrays, known) for value in args]
+    own_kwargs = {name: _replace(value, arrays, known) for name, value in kwargs.items()}
+    nodes = [own._node for _, own in arrays]
     try:
         # Of a number that does not fit NumPy warns, which each call is to do.
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             result = function(*own_args, **own_kwargs)
     except _REFUSALS:
-        return None
-    for array, node in zip(stand_ins, nodes, strict=True):
-        if array._node is not node or array._part is not None or (type(node) is StandIn and node.is_wanted):
+        wanted = [index for index, node in enumerate(nodes) if type(node) is StandIn and node.is_wanted]
+        return _looks_at((*known, *wanted), [array for array, _ in arrays]) if wanted else None
+    for (_, own), node in zip(arrays, nodes, strict=True):
+        if own._node is not node or own._part is not None or (type(node) is StandIn and node.is_wanted):
             return None
     join = _joiner(result)
     leaves = [result] if join is None else list(result)
@@ -160,7 +182,18 @@ def learn(
     # No result says whether a check of an argument has failed.
     if not leaves or is_twice or any([type(leaf) is not handles.array_class() for leaf in leaves]):
         return None
-    return _program(leaves, join, stand_ins, nodes, most_bytes)
+    if any([leaf is arrays[index][1] for leaf in leaves for index in known]):
+        return None
+    stand_ins = [own for index, (_, own) in enumerate(arrays) if index not in known]
+    return _program(leaves, join, stand_ins, [own._node for own in stand_ins], most_bytes)
+
+
+def _looks_at(numbers: tuple[int, ...], arrays: list[Handle]) -> LooksAt | None:
+    """The record of a call by these of its arrays; None if they are more than a few elements, or all there are."""
+    looked_at = [small_value(arrays[index]) for index in numbers]
+    most = max([arrays[index]._node.type.nbytes for index in numbers])
+    is_known = not any([value is None for value in looked_at]) and len(numbers) < len(arrays)
+    return LooksAt(numbers) if is_known and most <= _MOST_LOOKED_AT else None
 
 
 def _joiner(result: Any) -> Callable[[list[Any]], Any] | None:
@@ -170,15 +203,23 @@ def _joiner(result: Any) -> Callable[[list[Any]], Any] | None:
     return result._make if isinstance(result, tuple) and hasattr(result, "_make") else None
 
 
-def _replace(value: Any, stand_ins: list[Handle]) -> Any:
-    """`value` with arrays that stand for the Arrays in it, which are added to `stand_ins` in order."""
+def _replace(value: Any, arrays: list[tuple[Handle, Handle]], known: tuple[int, ...]) -> Any:
+    """`value` with arrays that stand for the Arrays in it, both of which are added to `arrays` in order.
+
+    What stands for those with numbers in `known` has their values.
+    """
     if type(value) in (list, tuple):
-        return type(value)([_replace(item, stand_ins) for item in value])
+        return type(value)([_replace(item, arrays, known) for item in value])
     if not isinstance(value, Handle):
         return value
     node = value._node
-    stand_ins.append(wrap(StandIn(node.tensor_type, node.device)))
-    return stand_ins[-1]
+    if len(arrays) in known:
+        device = backends.default_device().uncommitted if node.device is None else node.device
+        own = from_host(np.array(small_value(value)), device)
+    else:
+        own = wrap(StandIn(node.tensor_type, node.device))
+    arrays.append((value, own))
+    return own
 
 
 def _program(

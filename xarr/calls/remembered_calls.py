@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from xarr import backend as backends
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
-from xarr.calls.call_programs import CallProgram, learn
+from xarr.calls.call_programs import CallProgram, LooksAt, learn
 from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
 from xarr.calls.operands import observers
 from xarr.calls.repeated_calls import (
@@ -73,8 +73,13 @@ _MOST_COUNTED: Final = 4096
 _MOST_SETTINGS: Final = 4
 
 
-class RememberedCalls(dict[tuple[Any, ...], CallProgram | RepeatedCall | None]):
+Program = CallProgram | RepeatedCall | LooksAt
+
+
+class RememberedCalls(dict[tuple[Any, ...], Program | None]):
     """The programs of calls under the same settings, by their keys; None for a call that has none.
+
+    A call whose function looks at values of small arrays has a program by these, too.
 
     counts: how often calls came that have neither.
     """
@@ -93,7 +98,7 @@ class RememberedCalls(dict[tuple[Any, ...], CallProgram | RepeatedCall | None]):
         self.counts[key] = count + 1
         return False
 
-    def keep(self, key: tuple[Any, ...], program: CallProgram | RepeatedCall | None) -> None:
+    def keep(self, key: tuple[Any, ...], program: Program | None) -> None:
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
         self[key] = program
@@ -158,11 +163,17 @@ def remembering(
         program = known.get(key)
         if program is None and key not in known:
             program = _first_program(known, key, function, args, kwargs)
-        if program is None:
-            return function(*args, **kwargs)
-        if repeated is not None and type(program) is RepeatedCall:
+        result: Any = MISSED
+        if isinstance(program, LooksAt):
+            by_values = _program_by_values(known, key, program, function, args, kwargs, values)
+            if by_values is not None:
+                arrays, values = program.others(arrays), program.others(values)
+                nodes = None if nodes is None else program.others(nodes)
+            program = by_values
+        elif repeated is not None and isinstance(program, RepeatedCall):
             repeated.add(args, kwargs, program)
-        result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
+        if program is not None:
+            result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
 
     return call
@@ -224,17 +235,46 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
     return True
 
 
+def _program_by_values(
+    known: RememberedCalls,
+    kind: tuple[Any, ...],
+    looks: LooksAt,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    values: list[Any],
+) -> CallProgram | RepeatedCall | None:
+    """As `_first_program`, of a call that is known by its kind and the values that its function looks at."""
+    looked_at = [values[index] for index in looks.numbers]
+    if NoneType in map(type, looked_at):
+        return None
+    key = (function, kind, *map(_tell_value, looked_at))
+    program = known.get(key)
+    if program is None and key not in known:
+        program = _first_program(known, key, function, args, kwargs, looks.numbers)
+    if isinstance(program, LooksAt):  # at more than was known
+        known[kind] = program
+        return None
+    return program
+
+
+def _tell_value(value: Any) -> Any:
+    """Give what stands in keys for the value of an array whose type the key has."""
+    return value.tobytes() if isinstance(value, np.ndarray | np.generic) else tell(value)
+
+
 def _first_program(
     known: RememberedCalls,
     key: tuple[Any, ...],
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> CallProgram | RepeatedCall | None:
+    numbers: tuple[int, ...] = (),
+) -> Program | None:
     """The program of a call that has come often enough; None for one that has none, yet or for good."""
     if not known.is_due(key):
         return None
-    program = learn(function, args, kwargs, MOST_BYTES)
+    program = learn(function, args, kwargs, MOST_BYTES, numbers)
     known.keep(key, program)
     return program
 
