@@ -29,8 +29,8 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, real_part_of
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.codegen.counted_loops import write_loops
 from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr_numpy.compiled.codegen.shorthand import expand
 
 Array = np.ndarray[Any, Any]
 #: Writes the combination of the rows to an array.
@@ -72,8 +72,7 @@ entry:
   %is.first = icmp eq i64 %k, 1
   %left = select i1 %is.first, ptr %first, ptr %target
   store ptr %left, ptr %buffers, align 8
-  %row.slot = getelementptr ptr, ptr %table, i64 %k
-  %row = load ptr, ptr %row.slot, align 8
+  %row = load ptr, ptr %table[%k]
   store ptr %row, ptr %right.slot, align 8
   call void @$phase(ptr %buffers, i64 %from, i64 %to)
   end %k
@@ -82,8 +81,7 @@ entry:
   %length = sub i64 %to, %from
   %bytes = mul i64 %length, $itemsize
   for %r from 1 below %results
-  %result.slot = getelementptr ptr, ptr %others, i64 %r
-  %result = load ptr, ptr %result.slot, align 8
+  %result = load ptr, ptr %others[%r]
   %there = getelementptr i8, ptr %result, i64 %offset
   %copied = call ptr @memcpy(ptr %there, ptr %source, i64 %bytes)
   end %r
@@ -163,7 +161,7 @@ def fold_text(op: ops.Binary, unit: DType, keeps: int = 0) -> str:
     functions.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
     block = BLOCK_BYTES // unit.itemsize
     numbers = {"block": block, "last": block - 1, "itemsize": unit.itemsize}
-    functions.texts.append(write_loops(_FOLD.substitute(numbers, phase=phase)))
+    functions.texts.append(expand(_FOLD.substitute(numbers, phase=phase)))
     return functions.module()
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.cpython_abi import builtin
 
 #: Elements of a window that is written out.
@@ -34,35 +35,24 @@ define void @fold(ptr %buffers, i64 %begin, i64 %end) nounwind {
 entry:
   %stack = alloca [64 x $type], align 16
   %x = load ptr, ptr %buffers, align 8
-  %starts.slot = getelementptr ptr, ptr %buffers, i64 1
-  %starts = load ptr, ptr %starts.slot, align 8
-  %numbers.slot = getelementptr ptr, ptr %buffers, i64 2
-  %numbers = load ptr, ptr %numbers.slot, align 8
-  %results.slot = getelementptr ptr, ptr %buffers, i64 3
-  %results = load ptr, ptr %results.slot, align 8
+  %starts = load ptr, ptr %buffers[1]
+  %numbers = load ptr, ptr %buffers[2]
+  %results = load ptr, ptr %buffers[3]
   %size = load i64, ptr %numbers, align 8
-  %count.slot = getelementptr i64, ptr %numbers, i64 1
-  %count = load i64, ptr %count.slot, align 8
-  br label %next
-next:
+  %count = load i64, ptr %numbers[1]
+  then next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
   %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %done
-more:
-  %start.slot = getelementptr i64, ptr %starts, i64 %k
-  %start = load i64, ptr %start.slot, align 8
+  unless %is goto done, more:
+  %start = load i64, ptr %starts[%k]
   %inside = icmp ult i64 %start, %size
-  br i1 %inside, label %ask, label %bad
-ask:
+  unless %inside goto bad, ask:
   %k.next = add i64 %k, 1
   %is.last = icmp eq i64 %k.next, %count
-  br i1 %is.last, label %measure, label %follow
-follow:
-  %follow.slot = getelementptr i64, ptr %starts, i64 %k.next
-  %following = load i64, ptr %follow.slot, align 8
+  if %is.last goto measure, follow:
+  %following = load i64, ptr %starts[%k.next]
   %follow.inside = icmp ult i64 %following, %size
-  br i1 %follow.inside, label %measure, label %bad
-measure:
+  unless %follow.inside goto bad, measure:
   %stop = phi i64 [ %size, %ask ], [ %following, %follow ]
   %length = sub i64 %stop, %start
   %grows = icmp sgt i64 %length, 1
@@ -71,24 +61,20 @@ measure:
   %first.slot = getelementptr $type, ptr %x, i64 %start
   %first = load $type, ptr %first.slot, align $bytes
   %second = add i64 %start, 1
-  br label %bits
-bits:
+  then bits:
   %width = phi i64 [ 1, %measure ], [ %width.next, %step ]
   %at = phi i64 [ %second, %measure ], [ %at.next, %step ]
   %total = phi $type [ %first, %measure ], [ %total.next, %step ]
   %goes = icmp ule i64 %width, %left
-  br i1 %goes, label %look, label %put
-look:
+  unless %goes goto put, look:
   %bit = and i64 %left, %width
   %has = icmp ne i64 %bit, 0
-  br i1 %has, label %take, label %step
-take:
+  unless %has goto step, take:
   %window.slot = getelementptr $type, ptr %x, i64 %at
   %window = call $type @window(ptr %window.slot, i64 %width, ptr %stack)
   %folded = $fold
   %moved = add i64 %at, %width
-  br label %step
-step:
+  then step:
   %at.next = phi i64 [ %at, %look ], [ %moved, %take ]
   %total.next = phi $type [ %total, %look ], [ %folded, %take ]
   %width.next = shl i64 %width, 1
@@ -111,23 +97,20 @@ entry:
 $small
 many:
   %blocks = lshr i64 %width, $log
-  br label %next
-next:
+  then next:
   %k = phi i64 [ 0, %many ], [ %k.next, %keep ]
   %offset = shl i64 %k, $log
   %slot = getelementptr $type, ptr %x, i64 %offset
   %block = call $type @block$unrolled(ptr %slot)
   %k.next = add i64 %k, 1
-  br label %carry
-carry:
+  then carry:
   %level = phi i64 [ 0, %next ], [ %level.next, %join ]
   %counter = phi i64 [ %k.next, %next ], [ %counter.next, %join ]
   %sum = phi $type [ %block, %next ], [ %joined, %join ]
   %level.slot = getelementptr $type, ptr %stack, i64 %level
   %odd = and i64 %counter, 1
   %is.odd = icmp eq i64 %odd, 1
-  br i1 %is.odd, label %keep, label %join
-join:
+  if %is.odd goto keep, join:
   %before = load $type, ptr %level.slot, align $bytes
   %joined = $join
   %level.next = add i64 %level, 1
@@ -136,8 +119,7 @@ join:
 keep:
   store $type %sum, ptr %level.slot, align $bytes
   %is.last = icmp eq i64 %k.next, %blocks
-  br i1 %is.last, label %give, label %next
-give:
+  unless %is.last goto next, give:
   ret $type %sum
 }
 """)
@@ -178,7 +160,7 @@ def fold_text(name: str, char: str) -> str:
     )
     bits = 8 * nbytes
     declared = [f"declare {own} @llvm.{each}.f{bits}({own}, {own})" for each in ("maximum", "minimum")]
-    return "\n".join([*declared, text, *[_block_text(width, own, nbytes, apply) for width in widths]])
+    return "\n".join([*declared, expand(text), *[_block_text(width, own, nbytes, apply) for width in widths]])
 
 
 def _block_text(width: int, own: str, nbytes: int, apply: Callable[[str, str], str]) -> str:

@@ -25,7 +25,6 @@ pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
 from xarr_numpy.compiled import folds
-from xarr_numpy.compiled.codegen.counted_loops import write_loops
 from xarr_numpy.ops import collectives
 from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import Emitter
@@ -182,16 +181,6 @@ def test_long_folds_are_cut_so_that_python_sees_interrupts(monkeypatch: pytest.M
     assert fold(rows, [out, np.zeros_like(out)])
     assert calls == [(0, 100), (100, 200), (200, 300)]
     assert (out == 3 * rows[0]).all()
-
-
-def test_loops_are_written_out_one_inside_the_other() -> None:
-    inner = "  for %k from 1 below %n\n  %x = add i64 %k, %b\n  end %k"
-    text = write_loops(
-        f"  for %b from 0 below 4, %at from %s then %to\n{inner}\n  ; then\n  end %b\n  ret void"
-    )
-    assert not {"for", "end"} & set(text.split())
-    assert text.count("phi i64") == 3
-    assert "%at = phi i64 [ %s, %b.first ], [ %to, %b.last ]" in text
 
 
 def test_few_elements_are_no_call_of_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 
 Array = np.ndarray[Any, Any]
@@ -54,4 +55,4 @@ def _text() -> str:
         *builtin.return_lines("_Py_FalseStruct"),
         "}",
     ]
-    return "\n".join(lines) + "\n"
+    return expand("\n".join(lines)) + "\n"

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.codegen.counted_loops import write_loops
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
@@ -87,36 +87,32 @@ def entry_text() -> str:
     head = [
         "(ptr %self, ptr %arguments, i64 %count) nounwind {",
         f"  %done = call i1 @{run}(ptr %self, ptr %arguments, i64 %count)",
-        "  br i1 %done, label %yes, label %no",
-        "yes:",
+        "  unless %done goto no, yes:",
     ]
     yes = [*return_lines("_Py_TrueStruct"), "no:", *no, "}"]
-    return "\n".join(
-        [
-            _run_text(run),
-            f"define ptr @{name}{head[0]}",
-            *head[1:],
-            *yes,
-            f"define ptr @{sealing}{head[0]}",
-            *head[1:],
-            *_owner_data("own", 0),
-            *_element("results", "own", 3),
-            "  %first.result = sub i64 %count, %results",
-            *_sealing("%first.result", "%count"),
-            *yes,
-        ]
-    )
+    lines = [
+        _run_text(run),
+        f"define ptr @{name}{head[0]}",
+        *head[1:],
+        *yes,
+        f"define ptr @{sealing}{head[0]}",
+        *head[1:],
+        *_owner_data("own", 0),
+        *_element("results", "own", 3),
+        "  %first.result = sub i64 %count, %results",
+        *_sealing("%first.result", "%count"),
+        *yes,
+    ]
+    return expand("\n".join(lines))
 
 
 def _sealing(start: str, stop: str) -> list[str]:
     """Lines that make the arrays of these numbers among the arguments read-only."""
     body = [
-        "  %sealed.slot = getelementptr ptr, ptr %arguments, i64 %sealed.k",
-        "  %sealed.array = load ptr, ptr %sealed.slot, align 8",
-        f"  %sealed.flagged = getelementptr i8, ptr %sealed.array, i64 {FLAGS}",
-        "  %sealed.flags = load i32, ptr %sealed.flagged, align 4",
+        "  %sealed.array = load ptr, ptr %arguments[%sealed.k]",
+        f"  %sealed.flags = load i32, ptr %sealed.array + {FLAGS}",
         f"  %sealed.fixed = and i32 %sealed.flags, {~WRITEABLE}",
-        "  store i32 %sealed.fixed, ptr %sealed.flagged, align 4",
+        "  store i32 %sealed.fixed, ptr %sealed.flags.slot, align 4",
     ]
     return _loop_over("sealed.k", start, stop, body)
 
@@ -124,8 +120,7 @@ def _sealing(start: str, stop: str) -> list[str]:
 def _loop_over(k: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
     """A loop over numbers `%k`, which ends early, at `no`, where the register `failed` of the body holds."""
     test = [f"  br i1 {failed}, label %no, label %{k}.last"] if failed else []
-    lines = [f"  for %{k} from {start} below {stop}", *body, *test, f"  end %{k}"]
-    return write_loops("\n".join(lines)).splitlines()
+    return [f"  for %{k} from {start} below {stop}", *body, *test, f"  end %{k}"]
 
 
 def _run_text(name: str) -> str:
@@ -152,10 +147,7 @@ def _run_text(name: str) -> str:
 
 def _element(name: str, owner: str, number: int) -> list[str]:
     """Lines that read an integer among the elements of an owner, of `_owner_data`."""
-    return [
-        f"  %{name}.slot = getelementptr i64, ptr %{owner}.data, i64 {number}",
-        f"  %{name} = load i64, ptr %{name}.slot, align 8",
-    ]
+    return [f"  %{name} = load i64, ptr %{owner}.data[{number}]"]
 
 
 def collect_lines(count: str, buffers: str) -> list[str]:
@@ -164,38 +156,29 @@ def collect_lines(count: str, buffers: str) -> list[str]:
     They go over classes, then over what only arrays have, and end where the label `run` begins, or go to `no`.
     """
     classes = [
-        "  %sorted.slot = getelementptr ptr, ptr %arguments, i64 %sorted.k",
-        "  %sorted.array = load ptr, ptr %sorted.slot, align 8",
-        f"  %sorted.classed = getelementptr i8, ptr %sorted.array, i64 {CLASS}",
-        "  %sorted.class = load ptr, ptr %sorted.classed, align 8",
+        "  %sorted.array = load ptr, ptr %arguments[%sorted.k]",
+        f"  %sorted.class = load ptr, ptr %sorted.array + {CLASS}",
         "  %sorted.other = icmp ne ptr %sorted.class, %last.class",
     ]
     addresses = [
-        "  %looked.slot = getelementptr ptr, ptr %arguments, i64 %looked.k",
-        "  %looked.array = load ptr, ptr %looked.slot, align 8",
-        f"  %looked.where = getelementptr i8, ptr %looked.array, i64 {DATA}",
-        "  %looked.data = load ptr, ptr %looked.where, align 8",
+        "  %looked.array = load ptr, ptr %arguments[%looked.k]",
+        f"  %looked.data = load ptr, ptr %looked.array + {DATA}",
         "  %looked.target = getelementptr ptr, ptr %buffers, i64 %looked.k",
         "  store ptr %looked.data, ptr %looked.target, align 8",
-        f"  %looked.flagged = getelementptr i8, ptr %looked.array, i64 {FLAGS}",
-        "  %looked.flags = load i32, ptr %looked.flagged, align 4",
+        f"  %looked.flags = load i32, ptr %looked.array + {FLAGS}",
         f"  %looked.needed = and i32 %looked.flags, {USABLE}",
         f"  %looked.unfit = icmp ne i32 %looked.needed, {USABLE}",
     ]
     return [
         f"  %fits = icmp eq i64 %count, {count}",
-        "  br i1 %fits, label %sort, label %no",
-        "sort:",
+        "  unless %fits goto no, sort:",
         f"  %buffers = {buffers}",
         f"  %last.k = sub i64 {count}, 1",
-        "  %last.slot = getelementptr ptr, ptr %arguments, i64 %last.k",
-        "  %last.array = load ptr, ptr %last.slot, align 8",
-        f"  %last.classed = getelementptr i8, ptr %last.array, i64 {CLASS}",
-        "  %last.class = load ptr, ptr %last.classed, align 8",
+        "  %last.array = load ptr, ptr %arguments[%last.k]",
+        f"  %last.class = load ptr, ptr %last.array + {CLASS}",
         *_loop_over("sorted.k", "0", count, classes, "%sorted.other"),
         *_loop_over("looked.k", "0", count, addresses, "%looked.unfit"),
-        "  br label %run",
-        "run:",
+        "  then run:",
     ]
 
 
@@ -231,8 +214,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
         *_owner("raiser", 1),
         f"  %none = call ptr (ptr, ptr, ...) @PyObject_CallFunction("
         f"ptr %raiser, ptr @{name}.format, i64 %status, i64 %value)",
-        "  br label %raised",
-        "raised:",
+        "  then raised:",
         "  ret ptr null",
         "no:",
         *return_lines("_Py_FalseStruct"),
@@ -244,32 +226,24 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
         *([] if on_stack else ["declare ptr @malloc(i64)", "declare void @free(ptr)"]),
         f'@{name}.format = internal constant [3 x i8] c"LL\\00"',
     ]
-    return "\n".join([*head, *lines]) + "\n"
+    return expand("\n".join([*head, *lines])) + "\n"
 
 
 def _owner(name: str, number: int) -> list[str]:
     """Lines that read an owner of the entry, an element of the tuple `self`."""
-    return [
-        f"  %{name}.slot = getelementptr i8, ptr %self, i64 {tuple.__basicsize__ + 8 * number}",
-        f"  %{name} = load ptr, ptr %{name}.slot, align 8",
-    ]
+    return [f"  %{name} = load ptr, ptr %self + {tuple.__basicsize__ + 8 * number}"]
 
 
 def _owner_data(name: str, number: int) -> list[str]:
     """Lines that read where the elements of an owner of the entry lie, an array."""
-    return [
-        *_owner(name, number),
-        f"  %{name}.data.slot = getelementptr i8, ptr %{name}, i64 {DATA}",
-        f"  %{name}.data = load ptr, ptr %{name}.data.slot, align 8",
-    ]
+    return [*_owner(name, number), f"  %{name}.data = load ptr, ptr %{name} + {DATA}"]
 
 
 def _allocating(nbytes: int) -> list[str]:
     return [
         f"  %arena = call ptr @malloc(i64 {nbytes})",
         "  %lacks = icmp eq ptr %arena, null",
-        "  br i1 %lacks, label %no, label %there",
-        "there:",
+        "  if %lacks goto no, there:",
     ]
 
 

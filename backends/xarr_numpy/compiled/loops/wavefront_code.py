@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr_numpy.compiled.codegen.counted_loops import write_loops
+from xarr_numpy.compiled.codegen.shorthand import expand
 
 #: The numbers that functions get, by position; the first two are tables of buffers.
 _ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
@@ -23,7 +23,7 @@ DECLARATIONS: Final = frozenset(f"declare i64 @llvm.{name}.i64(i64, i64)" for na
 
 def driver(kernel: Kernel, names: list[str]) -> str:
     """The functions for a kernel whose phases have these names."""
-    return write_loops("\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()]))
+    return expand("\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()]))
 
 
 def _steps(kernel: Kernel, names: list[str]) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import PROTOTYPE, InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
 from xarr_numpy.processor import PROCESSOR
@@ -41,7 +42,7 @@ _OPERATIONS: Final = 4
 _TRIED: Final = (1, 2, 3, 8, 15, 64, 77, 211)
 _ROWS_TRIED: Final = 9
 
-_TEXT: Final = """
+_TEXT: Final = expand("""
 define internal void @transform(ptr %loop, ptr %data, ptr %source, ptr %target, i64 %factor, i64 %blocks,
     i64 %source.block, i64 %target.block, i64 %rows, i64 %source.row, i64 %target.row, i64 %points, i64 %results,
     i64 %source.step, i64 %target.step) noinline nounwind {
@@ -58,25 +59,17 @@ next:
   %target.at = mul i64 %i, %target.block
   %from = getelementptr i8, ptr %source, i64 %source.at
   %to = getelementptr i8, ptr %target, i64 %target.at
-  %operands.1 = getelementptr ptr, ptr %operands, i64 1
-  %operands.2 = getelementptr ptr, ptr %operands, i64 2
   store ptr %from, ptr %operands, align 8
-  store ptr %number, ptr %operands.1, align 8
-  store ptr %to, ptr %operands.2, align 8
-  %sizes.1 = getelementptr i64, ptr %sizes, i64 1
-  %sizes.2 = getelementptr i64, ptr %sizes, i64 2
+  store ptr %number, ptr %operands[1]
+  store ptr %to, ptr %operands[2]
   store i64 %rows, ptr %sizes, align 8
-  store i64 %points, ptr %sizes.1, align 8
-  store i64 %results, ptr %sizes.2, align 8
-  %steps.1 = getelementptr i64, ptr %steps, i64 1
-  %steps.2 = getelementptr i64, ptr %steps, i64 2
-  %steps.3 = getelementptr i64, ptr %steps, i64 3
-  %steps.4 = getelementptr i64, ptr %steps, i64 4
+  store i64 %points, ptr %sizes[1]
+  store i64 %results, ptr %sizes[2]
   store i64 %source.row, ptr %steps, align 8
-  store i64 0, ptr %steps.1, align 8
-  store i64 %target.row, ptr %steps.2, align 8
-  store i64 %source.step, ptr %steps.3, align 8
-  store i64 %target.step, ptr %steps.4, align 8
+  store i64 0, ptr %steps[1]
+  store i64 %target.row, ptr %steps[2]
+  store i64 %source.step, ptr %steps[3]
+  store i64 %target.step, ptr %steps[4]
   call void %loop(ptr %operands, ptr %sizes, ptr %steps, ptr %data)
   %i.next = add i64 %i, 1
   %more = icmp slt i64 %i.next, %blocks
@@ -84,7 +77,7 @@ next:
 done:
   ret void
 }
-"""
+""")
 
 
 def transform_time(node: Node) -> float | None:

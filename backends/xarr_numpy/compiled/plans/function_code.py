@@ -18,6 +18,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.codegen.templates import Template, uses_of
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
@@ -25,7 +26,7 @@ from xarr_numpy.processor import PROCESSOR
 
 #: Functions of Python's C API, one that lets Python handle signals, and one that calls a function of Python with the
 #: address of a table, and says whether it raised an error.
-HELPERS: Final = """
+HELPERS: Final = expand("""
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i32 @PyErr_CheckSignals()
@@ -37,13 +38,11 @@ define internal i1 @interrupted(ptr %lock) noinline nounwind {
 entry:
   %thread = load ptr, ptr %lock, align 8
   %holds = icmp eq ptr %thread, null
-  br i1 %holds, label %leave, label %look
-look:
+  if %holds goto leave, look:
   call void @PyEval_RestoreThread(ptr %thread)
   %status = call i32 @PyErr_CheckSignals()
   %raised = icmp ne i32 %status, 0
-  br label %leave
-leave:
+  then leave:
   %result = phi i1 [ false, %entry ], [ %raised, %look ]
   %released = call ptr @PyEval_SaveThread()
   store ptr %released, ptr %lock, align 8
@@ -54,25 +53,20 @@ define internal i1 @call_python(ptr %lock, ptr %function, ptr %table) noinline n
 entry:
   %thread = load ptr, ptr %lock, align 8
   %holds = icmp eq ptr %thread, null
-  br i1 %holds, label %call, label %take
-take:
+  if %holds goto call, take:
   call void @PyEval_RestoreThread(ptr %thread)
   store ptr null, ptr %lock, align 8
-  br label %call
-call:
+  then call:
   %number = call ptr @PyLong_FromVoidPtr(ptr %table)
   %result = call ptr @PyObject_CallOneArg(ptr %function, ptr %number)
-  call void @Py_DecRef(ptr %number)
+  release %number
   %raised = icmp eq ptr %result, null
-  br i1 %raised, label %leave, label %done
-done:
-  call void @Py_DecRef(ptr %result)
-  br i1 %holds, label %leave, label %release
-release:
+  if %raised goto leave, done:
+  release %result
+  if %holds goto leave, release:
   %released = call ptr @PyEval_SaveThread()
   store ptr %released, ptr %lock, align 8
-  br label %leave
-leave:
+  then leave:
   ret i1 %raised
 }
 
@@ -83,14 +77,12 @@ entry:
   %status = call i64 @steps(ptr %table, i64 %most, ptr %lock)
   %thread = load ptr, ptr %lock, align 8
   %holds = icmp eq ptr %thread, null
-  br i1 %holds, label %done, label %take
-take:
+  if %holds goto done, take:
   call void @PyEval_RestoreThread(ptr %thread)
-  br label %done
-done:
+  then done:
   ret i64 %status
 }
-"""
+""")
 
 
 @record(eq=False)

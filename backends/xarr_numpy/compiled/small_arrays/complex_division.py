@@ -16,8 +16,7 @@ _DIVISION: Final = """
 ; of a number, or of a dense array of float64, int64 or complex128; of no other array.
 define internal i1 @divides(ptr %object, i1 %divisor) {
   %is.ndarray = call i1 @is_ndarray(ptr %object)
-  br i1 %is.ndarray, label %array, label %number
-number:
+  if %is.ndarray goto array, number:
   %real = call double @PyComplex_RealAsDouble(ptr %object)
   %imag = call double @PyComplex_ImagAsDouble(ptr %object)
   %of.number = call i1 @is_ordinary(double %real, double %imag, i1 %divisor)
@@ -30,8 +29,7 @@ array:
   %size = call i64 @size(ptr %object)
   %data = call ptr @word(ptr %object, i64 $DATA)
   %of.pairs = icmp eq i64 %kind, 4
-  br i1 %is.dense, label %look, label %no
-look:
+  unless %is.dense goto no, look:
   for %k from 0 below %size
   %at = shl i64 %k, 1
   %index = select i1 %of.pairs, i64 %at, i64 %k
@@ -46,10 +44,8 @@ int:
   br label %judge
 pair:
   %first = load double, ptr %slot, align 8
-  %second.slot = getelementptr double, ptr %slot, i64 1
-  %second = load double, ptr %second.slot, align 8
-  br label %judge
-judge:
+  %second = load double, ptr %slot[1]
+  then judge:
   %a = phi double [ %float.value, %float ], [ %converted, %int ], [ %first, %pair ]
   %b = phi double [ 0.0, %float ], [ 0.0, %int ], [ %second, %pair ]
   %fine = call i1 @is_ordinary(double %a, double %b, i1 %divisor)
@@ -83,14 +79,11 @@ define internal ptr @divide(ptr %left, ptr %right) {
   %bits = or i64 %left.bits, %right.bits
   %pairs = and i64 %bits, 16
   %careful = icmp ne i64 %pairs, 0
-  br i1 %careful, label %look, label %go
-look:
+  unless %careful goto go, look:
   %above = call i1 @divides(ptr %left, i1 false)
-  br i1 %above, label %below, label %no
-below:
+  unless %above goto no, below:
   %fits = call i1 @divides(ptr %right, i1 true)
-  br i1 %fits, label %go, label %no
-go:
+  unless %fits goto no, go:
   %made = call ptr @PyNumber_TrueDivide(ptr %left, ptr %right)
   ret ptr %made
 no:

@@ -30,8 +30,7 @@ _CALL: Final = """
 ; What NumPy gave as the value of an Array, the reference to it taken over; null, without an error, for another object.
 define internal ptr @host.value(ptr %made) {
   %is.ndarray = call i1 @is_ndarray(ptr %made)
-  br i1 %is.ndarray, label %array, label %number
-array:
+  unless %is.ndarray goto number, array:
   %kind = call i64 @kind_of(ptr %made)
   %itemsize = call i64 @bytes_of(i64 %kind)
   %size = call i64 @size(ptr %made)
@@ -39,35 +38,32 @@ array:
   %small = icmp sle i64 %bytes, $MOSTBYTES
   %known = icmp sgt i64 %itemsize, 0
   %fine = and i1 %small, %known
-  br i1 %fine, label %shape, label %no
-shape:
+  unless %fine goto no, shape:
   %rank = call i64 @rank(ptr %made)
   %is.point = icmp eq i64 %rank, 0
-  br i1 %is.point, label %point, label %order
-point:
+  unless %is.point goto order, point:
   %at = call ptr @word(ptr %made, i64 $DATA)
   %plain = call ptr @number_at(ptr %at, i64 %kind)
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr %plain
 order:
   %flags = call i32 @flags(ptr %made)
   %row.major = and i32 %flags, 1
   %is.row.major = icmp ne i32 %row.major, 0
-  br i1 %is.row.major, label %give, label %copy
-give:
+  unless %is.row.major goto copy, give:
   ret ptr %made
 copy:
   %name = call ptr @state_word(i64 $COPY)
   %arguments = alloca ptr, align 8
   store ptr %made, ptr %arguments, align 8
   %copied = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %arguments, i64 1, ptr null)
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr %copied
 number:
   %own = call ptr @plain(ptr %made)
   ret ptr %own
 no:
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr null
 }
 ; The value for a row and its arguments: so many by position, and the last ones by name, of which a tuple has the names.
@@ -88,28 +84,22 @@ entry:
   %most.given = call i64 @row.number(ptr %row, i64 3)
   %few.given = icmp sle i64 %given, %most.given
   %usual = and i1 %begins, %few.given
-  br i1 %usual, label %next, label %no
-next:
+  unless %usual goto no, next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
   %is = icmp slt i64 %k, %positional
-  br i1 %is, label %more, label %names
-more:
-  %item.slot = getelementptr ptr, ptr %items, i64 %k
-  %item = load ptr, ptr %item.slot, align 8
+  unless %is goto names, more:
+  %item = load ptr, ptr %items[%k]
   %is.operand = icmp slt i64 %k, %most
-  br i1 %is.operand, label %operand, label %option
-operand:
+  unless %is.operand goto option, operand:
   %made.of.it = call ptr @host.operand(ptr %item, ptr %row, ptr %facts, i64 $DEEPEST)
   %bad = icmp eq ptr %made.of.it, null
   br i1 %bad, label %give.up, label %put
 option:
   %number = sub i64 %k, %most
   %fits = call i1 @host.fits(ptr %row, i64 %number, ptr %item)
-  br i1 %fits, label %as.it.is, label %give.up
-as.it.is:
-  call void @Py_IncRef(ptr %item)
-  br label %put
-put:
+  unless %fits goto give.up, as.it.is:
+  hold %item
+  then put:
   %own = phi ptr [ %made.of.it, %operand ], [ %item, %as.it.is ]
   %slot = getelementptr ptr, ptr %stack, i64 %k
   store ptr %own, ptr %slot, align 8
@@ -118,17 +108,14 @@ put:
 ; Of the options by name: whether the first one, which may have to be filled in, is among them.
 names:
   %has.names = icmp ne ptr %named, null
-  br i1 %has.names, label %each, label %fill
-each:
+  unless %has.names goto fill, each:
   %j = phi i64 [ %positional, %names ], [ %j.next, %ask ]
   %each.first = phi i1 [ false, %names ], [ %each.found, %ask ]
   %each.more = icmp slt i64 %j, %count
-  br i1 %each.more, label %ask, label %fill
-ask:
+  unless %each.more goto fill, ask:
   %name.number = sub i64 %j, %positional
   %name = call ptr @PyTuple_GetItem(ptr %named, i64 %name.number)
-  %value.slot = getelementptr ptr, ptr %items, i64 %j
-  %value = load ptr, ptr %value.slot, align 8
+  %value = load ptr, ptr %items[%j]
   %each.number = call i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given)
   %each.is.first = icmp eq i64 %each.number, 0
   %each.found = or i1 %each.first, %each.is.first
@@ -142,13 +129,11 @@ fill:
   %left.out = xor i1 %found, true
   %wanted = and i1 %fills, %none.given
   %filled = and i1 %wanted, %left.out
-  br i1 %filled, label %put.none, label %copy
-put.none:
+  unless %filled goto copy, put.none:
   %none.slot = getelementptr ptr, ptr %stack, i64 %k
   store ptr @_Py_NoneStruct, ptr %none.slot, align 8
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  br label %copy
-copy:
+  hold @_Py_NoneStruct
+  then copy:
   %one = zext i1 %filled to i64
   %by.position = add i64 %positional, %one
   for %c from %positional below %count
@@ -156,17 +141,14 @@ copy:
   %to = add i64 %c, %one
   %to.slot = getelementptr ptr, ptr %stack, i64 %to
   %option.value = load ptr, ptr %from.slot, align 8
-  call void @Py_IncRef(ptr %option.value)
+  hold %option.value
   store ptr %option.value, ptr %to.slot, align 8
   end %c
   %total = add i64 %count, %one
   %device = load ptr, ptr %facts, align 8
-  %combined.slot = getelementptr i64, ptr %facts, i64 1
-  %combined = load i64, ptr %combined.slot, align 8
-  %arrays.slot = getelementptr i64, ptr %facts, i64 3
-  %arrays = load i64, ptr %arrays.slot, align 8
-  %differ.slot = getelementptr i64, ptr %facts, i64 5
-  %differ = load i64, ptr %differ.slot, align 8
+  %combined = load i64, ptr %facts[1]
+  %arrays = load i64, ptr %facts[3]
+  %differ = load i64, ptr %facts[5]
   %has.device = icmp ne ptr %device, null
   %is.one = icmp eq i64 %arrays, 1
   %are.less = icmp slt i64 %positional, %most
@@ -181,62 +163,52 @@ copy:
   %usual.sizes = and i1 %any, %has.device
   %combine = call i1 @host.combines(ptr %row, ptr %facts)
   %fine = and i1 %usual.sizes, %combine
-  br i1 %fine, label %see.operand, label %drop.all
-see.operand:
+  unless %fine goto drop.all, see.operand:
   %first = load ptr, ptr %stack, align 8
   %unsure = call i1 @host.is_unsure(ptr %row, ptr %first)
-  br i1 %unsure, label %drop.all, label %call
-call:
-  call void @Py_IncRef(ptr %device)
+  if %unsure goto drop.all, call:
+  hold %device
   %context = call ptr @state_word(i64 $CONTEXT)
   %entered = call i32 @PyContext_Enter(ptr %context)
   %busy = icmp ne i32 %entered, 0
-  br i1 %busy, label %refused, label %quiet
-quiet:
+  if %busy goto refused, quiet:
   %function = call ptr @word(ptr %row, i64 $TUPLE)
   %made = call ptr @PyObject_Vectorcall(ptr %function, ptr %stack, i64 %by.position, ptr %named)
   %exited = call i32 @PyContext_Exit(ptr %context)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %ask.error, label %see.zeros
-see.zeros:
+  if %lacks goto ask.error, see.zeros:
   %of.zeros = call i1 @row.has(ptr %row, i64 $BOTHZEROS)
-  br i1 %of.zeros, label %look.zeros, label %convert
-look.zeros:
+  unless %of.zeros goto convert, look.zeros:
   %result.zero = call i1 @host.has_zero(ptr %made, i64 0)
-  br i1 %result.zero, label %look.operand, label %convert
-look.operand:
+  unless %result.zero goto convert, look.operand:
   for %z from 0 below %most
-  %z.slot = getelementptr ptr, ptr %stack, i64 %z
-  %z.operand = load ptr, ptr %z.slot, align 8
+  %z.operand = load ptr, ptr %stack[%z]
   %operand.zero = call i1 @host.has_zero(ptr %z.operand, i64 1)
   br i1 %operand.zero, label %lose, label %z.last
   end %z
   br label %convert
 lose:
-  call void @Py_DecRef(ptr %made)
+  release %made
   br label %leave
 convert:
   %result = call ptr @host.value(ptr %made)
   %unknown = icmp eq ptr %result, null
-  br i1 %unknown, label %leave, label %give
-give:
+  if %unknown goto leave, give:
   call void @host.drop(ptr %stack, i64 %total)
   ret ptr %result
 ask.error:
   %refusals = call ptr @state_word(i64 $REFUSALS)
   %matches = call i32 @PyErr_ExceptionMatches(ptr %refusals)
   %is.refusal = icmp ne i32 %matches, 0
-  br i1 %is.refusal, label %clear, label %leave
-clear:
+  unless %is.refusal goto leave, clear:
   call void @PyErr_Clear()
   store i64 1, ptr %refused.slot, align 8
   br label %leave
 refused:
   call void @PyErr_Clear()
-  br label %leave
-leave:
+  then leave:
   call void @host.drop(ptr %stack, i64 %total)
-  call void @Py_DecRef(ptr %device)
+  release %device
   ret ptr null
 drop.all:
   call void @host.drop(ptr %stack, i64 %total)
@@ -249,9 +221,8 @@ no:
 }
 define internal void @host.drop(ptr %stack, i64 %count) {
   for %k from 0 below %count
-  %slot = getelementptr ptr, ptr %stack, i64 %k
-  %object = load ptr, ptr %slot, align 8
-  call void @Py_DecRef(ptr %object)
+  %object = load ptr, ptr %stack[%k]
+  release %object
   end %k
   ret void
 }
@@ -270,30 +241,25 @@ entry:
   %both = add i64 %count, %named
   store i64 %both, ptr %all, align 8
   %short = icmp slt i64 %both, $MOSTSTACK
-  br i1 %short, label %copy, label %no
-copy:
+  unless %short goto no, copy:
   %items = getelementptr i8, ptr %args, i64 $TUPLE
   %bytes = mul i64 %count, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %stack, ptr %items, i64 %bytes, i1 false)
   %any = icmp ne i64 %named, 0
-  br i1 %any, label %operands, label %plain
-plain:
+  if %any goto operands, plain:
   ret i64 %count
 operands:
   %at.operands = add i64 $TUPLE, 24
   %operand.names = call ptr @word(ptr %row, i64 %at.operands)
   %most = call i64 @PyTuple_Size(ptr %operand.names)
-  br label %next
-next:
+  then next:
   %k = phi i64 [ %count, %operands ], [ %k.next, %put ]
   %is = icmp slt i64 %k, %most
-  br i1 %is, label %look, label %rest
-look:
+  unless %is goto rest, look:
   %wanted = call ptr @PyTuple_GetItem(ptr %operand.names, i64 %k)
   %value = call ptr @PyDict_GetItem(ptr %dict, ptr %wanted)
   %is.there = icmp ne ptr %value, null
-  br i1 %is.there, label %put, label %rest
-put:
+  unless %is.there goto rest, put:
   %slot = getelementptr ptr, ptr %stack, i64 %k
   store ptr %value, ptr %slot, align 8
   %k.next = add i64 %k, 1
@@ -301,41 +267,35 @@ put:
 rest:
   %left = sub i64 %both, %k
   %some = icmp ne i64 %left, 0
-  br i1 %some, label %make, label %all.done
-all.done:
+  if %some goto make, all.done:
   ret i64 %k
 make:
   %made = call ptr @PyTuple_New(i64 %left)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %walk
-clear:
+  unless %lacks goto walk, clear:
   call void @PyErr_Clear()
   br label %no
 walk:
   %j = phi i64 [ 0, %make ], [ %j, %skip ], [ %j.next, %keep ]
   %goes = call i32 @PyDict_Next(ptr %dict, ptr %position, ptr %key, ptr %held)
   %goes.on = icmp ne i32 %goes, 0
-  br i1 %goes.on, label %see, label %done
-see:
+  unless %goes.on goto done, see:
   %name = load ptr, ptr %key, align 8
   br label %compare
 ; Whether it is one of those that stand by position now.
 compare:
   %c = phi i64 [ %count, %see ], [ %c.next, %compare.next ]
   %c.is = icmp slt i64 %c, %k
-  br i1 %c.is, label %compare.next, label %take
-compare.next:
+  unless %c.is goto take, compare.next:
   %c.name = call ptr @PyTuple_GetItem(ptr %operand.names, i64 %c)
   %c.next = add i64 %c, 1
   %c.same = icmp eq ptr %c.name, %name
-  br i1 %c.same, label %skip, label %compare
-skip:
+  unless %c.same goto compare, skip:
   br label %walk
 take:
   %fits = icmp slt i64 %j, %left
-  br i1 %fits, label %keep, label %bad
-keep:
-  call void @Py_IncRef(ptr %name)
+  unless %fits goto bad, keep:
+  hold %name
   %set = call i32 @PyTuple_SetItem(ptr %made, i64 %j, ptr %name)
   %to = add i64 %k, %j
   %to.slot = getelementptr ptr, ptr %stack, i64 %to
@@ -345,7 +305,7 @@ keep:
   br label %walk
 ; A name that is equal to one of ours, and not the same string.
 bad:
-  call void @Py_DecRef(ptr %made)
+  release %made
   br label %no
 done:
   store ptr %made, ptr %names, align 8
@@ -362,40 +322,34 @@ entry:
   %names = alloca ptr, align 8
   call void @host.begin(ptr %facts)
   %args = load ptr, ptr %arguments, align 8
-  %named.slot = getelementptr ptr, ptr %arguments, i64 1
-  %dict = load ptr, ptr %named.slot, align 8
+  %dict = load ptr, ptr %arguments[1]
   %positional = call i64 @host.flatten(ptr %self, ptr %args, ptr %dict, ptr %stack, ptr %all, ptr %names)
   %usual = icmp sge i64 %positional, 0
-  br i1 %usual, label %compute, label %other
-compute:
+  unless %usual goto other, compute:
   %total = load i64, ptr %all, align 8
   %named = load ptr, ptr %names, align 8
   %value = call ptr @host.compute(
     ptr %self, ptr %stack, i64 %total, i64 %positional, ptr %named, ptr %facts)
   call void @drop(ptr %named)
   %lacks = icmp eq ptr %value, null
-  br i1 %lacks, label %none, label %wrap
-none:
+  unless %lacks goto wrap, none:
   %left = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %left, null
-  br i1 %raised, label %raise, label %other
-raise:
+  unless %raised goto other, raise:
   ret ptr null
 ; What NumPy refused is not asked of it again.
 other:
-  %refused.slot = getelementptr i64, ptr %facts, i64 6
-  %refused = load i64, ptr %refused.slot, align 8
+  %refused = load i64, ptr %facts[6]
   %shift = shl i64 %refused, 3
   %first = add i64 $TUPLE, 32
   %at = add i64 %first, %shift
   %python = call ptr @word(ptr %self, i64 %at)
   %is.there = icmp ne ptr %python, @_Py_NoneStruct
-  br i1 %is.there, label %ask, label %nothing
-ask:
+  unless %is.there goto nothing, ask:
   %by.python = call ptr @PyObject_Vectorcall(ptr %python, ptr %arguments, i64 2, ptr null)
   ret ptr %by.python
 nothing:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  hold @_Py_NoneStruct
   ret ptr @_Py_NoneStruct
 wrap:
   %device = load ptr, ptr %facts, align 8
@@ -420,35 +374,29 @@ entry:
   %stack = alloca [$MOSTSTACK x ptr], align 8
   %is.array = call i1 @is_array(ptr %self)
   %has.names = icmp ne ptr %names, null
-  br i1 %has.names, label %count.names, label %begin
-count.names:
+  unless %has.names goto begin, count.names:
   %name.count = call i64 @PyTuple_Size(ptr %names)
-  br label %begin
-begin:
+  then begin:
   %named = phi i64 [ 0, %entry ], [ %name.count, %count.names ]
   %given = add i64 %count, %named
   %total = add i64 %given, 1
   %positional = add i64 %count, 1
   %short = icmp sle i64 %total, $MOSTSTACK
-  br i1 %short, label %fill, label %many
-fill:
+  unless %short goto many, fill:
   store ptr %self, ptr %stack, align 8
   %rest = getelementptr ptr, ptr %stack, i64 1
   %bytes = mul i64 %given, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %arguments, i64 %bytes, i1 false)
-  br i1 %is.array, label %try, label %slow
-try:
+  unless %is.array goto slow, try:
   call void @host.begin(ptr %facts)
   %row = call ptr @state_word(i64 %host)
   %value = call ptr @host.compute(
     ptr %row, ptr %stack, i64 %total, i64 %positional, ptr %names, ptr %facts)
   %lacks = icmp eq ptr %value, null
-  br i1 %lacks, label %none, label %wrap
-none:
+  unless %lacks goto wrap, none:
   %left = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %left, null
-  br i1 %raised, label %raise, label %slow
-raise:
+  unless %raised goto slow, raise:
   ret ptr null
 wrap:
   %device = load ptr, ptr %facts, align 8

@@ -9,8 +9,7 @@ CHECKS: Final = """
 define internal i1 @host.has_zero(ptr %object, i64 %sign) {
 entry:
   %is.ndarray = call i1 @is_ndarray(ptr %object)
-  br i1 %is.ndarray, label %array, label %scalar
-scalar:
+  if %is.ndarray goto array, scalar:
   %float.class = call ptr @state_word(i64 $NUMPYFLOAT)
   %is.numpys = call i1 @is_of(ptr %object, ptr %float.class)
   %is.pythons = call i1 @is_of(ptr %object, ptr @PyFloat_Type)
@@ -18,8 +17,7 @@ scalar:
   %is.single = icmp eq i64 %kind.of.scalar, $SINGLEKIND
   %is.double = or i1 %is.numpys, %is.pythons
   %is.float = or i1 %is.double, %is.single
-  br i1 %is.float, label %float, label %ask.int
-float:
+  unless %is.float goto ask.int, float:
   %double = call double @PyFloat_AsDouble(ptr %object)
   %double.bits = bitcast double %double to i64
   %double.any = icmp eq i64 %sign, 0
@@ -43,34 +41,28 @@ array:
   %of.doubles = icmp eq i64 %kind, 1
   %of.singles = icmp eq i64 %kind, $SINGLEKIND
   %of.floats = or i1 %of.doubles, %of.singles
-  br i1 %of.floats, label %layout, label %rest
-rest:
+  if %of.floats goto layout, rest:
   %array.unknown = call i1 @host.is_inexact(i64 %kind)
   ret i1 %array.unknown
 layout:
   %flags = call i32 @flags(ptr %object)
   %dense = and i32 %flags, 3
   %is.dense = icmp ne i32 %dense, 0
-  br i1 %is.dense, label %begin, label %yes
-begin:
+  unless %is.dense goto yes, begin:
   %size = call i64 @size(ptr %object)
   %data = call ptr @word(ptr %object, i64 $DATA)
   %wanted = shl i64 %sign, 63
   %any = icmp eq i64 %sign, 0
   %ignored = select i1 %any, i64 1, i64 0
   for %k from 0 below %size
-  br i1 %of.doubles, label %double.bits.of, label %single.bits.of
-double.bits.of:
-  %slot = getelementptr i64, ptr %data, i64 %k
-  %double.own = load i64, ptr %slot, align 8
+  unless %of.doubles goto single.bits.of, double.bits.of:
+  %double.own = load i64, ptr %data[%k]
   br label %compare
 single.bits.of:
-  %single.slot = getelementptr i32, ptr %data, i64 %k
-  %single = load i32, ptr %single.slot, align 4
+  %single = load i32, ptr %data[%k]
   %single.wide = zext i32 %single to i64
   %single.own = shl i64 %single.wide, 32
-  br label %compare
-compare:
+  then compare:
   %bits = phi i64 [ %double.own, %double.bits.of ], [ %single.own, %single.bits.of ]
   %shifted = shl i64 %bits, %ignored
   %same = icmp eq i64 %shifted, %wanted
@@ -92,31 +84,24 @@ define internal i1 @host.is_inexact(i64 %kind) alwaysinline {
 ; The elements of a result at most: of all combinations of elements; less those that a sum runs over; of arrays that are
 ; combined element by element those of the shape that they broadcast to.
 define internal i64 @host.results(ptr %row, ptr %facts, i64 %combined, ptr %stack, i64 %count) {
-  %slot = getelementptr ptr, ptr %facts, i64 2
-  %array = load ptr, ptr %slot, align 8
+  %array = load ptr, ptr %facts[2]
   %is.there = icmp ne ptr %array, null
-  br i1 %is.there, label %ask, label %no
-ask:
+  unless %is.there goto no, ask:
   %combines = call i1 @row.has(ptr %row, i64 $NUMBERS)
-  br i1 %combines, label %broadcast, label %other
-broadcast:
+  unless %combines goto other, broadcast:
   %elements = call i64 @host.spread(ptr %stack, i64 %count)
   ret i64 %elements
 other:
   %contracts = call i1 @row.has(ptr %row, i64 $CONTRACTS)
-  br i1 %contracts, label %open, label %no
-open:
+  unless %contracts goto no, open:
   %rank = call i64 @rank(ptr %array)
   %has.dimensions = icmp sgt i64 %rank, 0
-  br i1 %has.dimensions, label %read, label %no
-read:
+  unless %has.dimensions goto no, read:
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
   %last = sub i64 %rank, 1
-  %size.slot = getelementptr i64, ptr %sizes, i64 %last
-  %size = load i64, ptr %size.slot, align 8
+  %size = load i64, ptr %sizes[%last]
   %some = icmp sgt i64 %size, 0
-  br i1 %some, label %divide, label %no
-divide:
+  unless %some goto no, divide:
   %square = mul i64 %size, %size
   %fewer = udiv i64 %combined, %square
   ret i64 %fewer
@@ -126,42 +111,33 @@ no:
 ; The elements of the shape that the arrays among so many objects broadcast to, if they do.
 define internal i64 @host.spread(ptr %stack, i64 %count) {
 entry:
-  br label %next
-next:
+  then next:
   %axis = phi i64 [ 1, %entry ], [ %axis.next, %grow ]
   %product = phi i64 [ 1, %entry ], [ %product.next, %grow ]
-  br label %each
-each:
+  then each:
   %k = phi i64 [ 0, %next ], [ %k.next, %go ]
   %size = phi i64 [ 1, %next ], [ %size.next, %go ]
   %any = phi i1 [ false, %next ], [ %any.next, %go ]
   %is = icmp slt i64 %k, %count
-  br i1 %is, label %look, label %end
-look:
-  %slot = getelementptr ptr, ptr %stack, i64 %k
-  %object = load ptr, ptr %slot, align 8
+  unless %is goto end, look:
+  %object = load ptr, ptr %stack[%k]
   %is.ndarray = call i1 @is_ndarray(ptr %object)
-  br i1 %is.ndarray, label %open, label %go
-open:
+  unless %is.ndarray goto go, open:
   %rank = call i64 @rank(ptr %object)
   %has.it = icmp sge i64 %rank, %axis
-  br i1 %has.it, label %read, label %go
-read:
+  unless %has.it goto go, read:
   %sizes = call ptr @word(ptr %object, i64 $SIZES)
   %at = sub i64 %rank, %axis
-  %size.slot = getelementptr i64, ptr %sizes, i64 %at
-  %own = load i64, ptr %size.slot, align 8
+  %own = load i64, ptr %sizes[%at]
   %is.one = icmp eq i64 %own, 1
   %larger = select i1 %is.one, i64 %size, i64 %own
-  br label %go
-go:
+  then go:
   %size.next = phi i64 [ %size, %look ], [ %size, %open ], [ %larger, %read ]
   %any.next = phi i1 [ %any, %look ], [ %any, %open ], [ true, %read ]
   %k.next = add i64 %k, 1
   br label %each
 end:
-  br i1 %any, label %grow, label %give
-grow:
+  unless %any goto give, grow:
   %product.next = mul i64 %product, %size
   %axis.next = add i64 %axis, 1
   br label %next
@@ -171,15 +147,12 @@ give:
 ; Whether the first operand alone says that NumPy's result may be another one.
 define internal i1 @host.is_unsure(ptr %row, ptr %operand) {
   %of.none = call i1 @row.has(ptr %row, i64 $EMPTY)
-  br i1 %of.none, label %count, label %a
-count:
+  unless %of.none goto a, count:
   %size = call i64 @size(ptr %operand)
   %is.none = icmp eq i64 %size, 0
-  br i1 %is.none, label %yes, label %a
-a:
+  if %is.none goto yes, a:
   %of.zeros = call i1 @row.has(ptr %row, i64 $NEGATIVEZEROS)
-  br i1 %of.zeros, label %look, label %no
-look:
+  unless %of.zeros goto no, look:
   %has = call i1 @host.has_zero(ptr %operand, i64 1)
   ret i1 %has
 yes:
@@ -195,15 +168,12 @@ define internal i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given) {
   for %k from %given below %count
   %known = call ptr @PyTuple_GetItem(ptr %names, i64 %k)
   %same = icmp eq ptr %known, %name
-  br i1 %same, label %judge, label %k.last
-judge:
+  unless %same goto k.last, judge:
   %fits = call i1 @host.fits(ptr %row, i64 %k, ptr %value)
-  br i1 %fits, label %yes, label %no
-yes:
+  unless %fits goto no, yes:
   ret i64 %k
   end %k
-  br label %no
-no:
+  then no:
   ret i64 -1
 }
 ; Whether an option takes a value.

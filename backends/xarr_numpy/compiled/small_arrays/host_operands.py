@@ -10,8 +10,7 @@ define internal i64 @row.number(ptr %row, i64 %index) alwaysinline {
   %slot.numbers = add i64 $TUPLE, 8
   %numbers = call ptr @word(ptr %row, i64 %slot.numbers)
   %data = call ptr @word(ptr %numbers, i64 $DATA)
-  %slot = getelementptr i64, ptr %data, i64 %index
-  %number = load i64, ptr %slot, align 8
+  %number = load i64, ptr %data[%index]
   ret i64 %number
 }
 define internal i1 @row.has(ptr %row, i64 %flag) alwaysinline {
@@ -38,10 +37,8 @@ define internal void @host.note(ptr %facts, i64 %word, i64 %bits) alwaysinline {
 }
 ; Whether the arrays and Python numbers of a call are of element types that go together, as `NumPyCall.combines` says.
 define internal i1 @host.combines(ptr %row, ptr %facts) {
-  %kinds.slot = getelementptr i64, ptr %facts, i64 4
-  %kinds = load i64, ptr %kinds.slot, align 8
-  %numbers.slot = getelementptr i64, ptr %facts, i64 7
-  %numbers = load i64, ptr %numbers.slot, align 8
+  %kinds = load i64, ptr %facts[4]
+  %numbers = load i64, ptr %facts[7]
   %alike = call i1 @row.has(ptr %row, i64 $ALIKE)
   %less = sub i64 %kinds, 1
   %others = and i64 %kinds, %less
@@ -49,8 +46,7 @@ define internal i1 @host.combines(ptr %row, ptr %facts) {
   %different = xor i1 %alike, true
   %one.type = or i1 %different, %is.single
   %any = icmp ne i64 %numbers, 0
-  br i1 %any, label %beside, label %alone
-alone:
+  if %any goto beside, alone:
   ret i1 %one.type
 beside:
   %large = and i64 %numbers, 2
@@ -72,27 +68,22 @@ beside:
 define internal i64 @host.kinds(ptr %item) {
 entry:
   %is.none = icmp eq ptr %item, @_Py_NoneStruct
-  br i1 %is.none, label %none, label %a
-none:
+  unless %is.none goto a, none:
   ret i64 1
 a:
   %is.bool = call i1 @is_of(ptr %item, ptr @PyBool_Type)
-  br i1 %is.bool, label %bool, label %b
-bool:
+  unless %is.bool goto b, bool:
   ret i64 4
 b:
   %is.int = call i1 @host.is_whole(ptr %item)
-  br i1 %is.int, label %int, label %c
-int:
+  unless %is.int goto c, int:
   ret i64 2
 c:
   %is.tuple = call i1 @is_of(ptr %item, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %tuple, label %no
-tuple:
+  unless %is.tuple goto no, tuple:
   %count = call i64 @PyTuple_Size(ptr %item)
   %some = icmp sgt i64 %count, 0
-  br i1 %some, label %look, label %no
-look:
+  unless %some goto no, look:
   for %k from 0 below %count
   %each = call ptr @PyTuple_GetItem(ptr %item, i64 %k)
   %whole = call i1 @host.is_whole(ptr %each)
@@ -104,8 +95,7 @@ no:
 }
 define internal i1 @host.is_whole(ptr %item) {
   %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
-  br i1 %is.int, label %read, label %no
-read:
+  unless %is.int goto no, read:
   %number = call i64 @integer(ptr %item)
   %above = icmp sgt i64 %number, -$LARGEST
   %below = icmp slt i64 %number, $LARGEST
@@ -117,8 +107,7 @@ no:
 ; What stands for an argument in the call, a new reference; null for what nothing does, with or without an error.
 define internal ptr @host.leaf(ptr %item, ptr %row, ptr %facts) {
   %is.array = call i1 @is_array(ptr %item)
-  br i1 %is.array, label %array, label %plain
-array:
+  unless %is.array goto plain, array:
   %value = call ptr @word(ptr %item, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
   br i1 %set, label %own, label %no
@@ -126,28 +115,23 @@ array:
 own:
   %device = call ptr @word(ptr %item, i64 $AT_DEVICE)
   %has.device = call i1 @is_there(ptr %device)
-  br i1 %has.device, label %join, label %count
-join:
+  unless %has.device goto count, join:
   %known.device = load ptr, ptr %facts, align 8
   %first.device = icmp eq ptr %known.device, null
   %same.device = icmp eq ptr %known.device, %device
   %fine.device = or i1 %first.device, %same.device
-  br i1 %fine.device, label %keep.device, label %no
-keep.device:
+  unless %fine.device goto no, keep.device:
   store ptr %device, ptr %facts, align 8
-  br label %count
-count:
+  then count:
   %arrays.slot = getelementptr i64, ptr %facts, i64 3
   %arrays = load i64, ptr %arrays.slot, align 8
   %arrays.next = add i64 %arrays, 1
   store i64 %arrays.next, ptr %arrays.slot, align 8
   %is.ndarray = call i1 @is_ndarray(ptr %value)
-  br i1 %is.ndarray, label %many, label %single
-many:
+  unless %is.ndarray goto single, many:
   %kind = call i64 @kind_of(ptr %value)
   %known = call i1 @row.takes(ptr %row, i64 %kind, ptr %facts)
-  br i1 %known, label %measure, label %no
-measure:
+  unless %known goto no, measure:
   %size = call i64 @size(ptr %value)
   %combined.slot = getelementptr i64, ptr %facts, i64 1
   %combined = load i64, ptr %combined.slot, align 8
@@ -158,24 +142,20 @@ measure:
   %first.slot = getelementptr ptr, ptr %facts, i64 2
   %first = load ptr, ptr %first.slot, align 8
   %is.first = icmp eq ptr %first, null
-  br i1 %is.first, label %note, label %compare
-note:
+  unless %is.first goto compare, note:
   store ptr %value, ptr %first.slot, align 8
   br label %give
 compare:
   %alike = call i1 @is_same_shape(ptr %first, ptr %value)
-  br i1 %alike, label %give, label %differ
-differ:
+  if %alike goto give, differ:
   call void @host.differ(ptr %facts)
-  br label %give
-give:
-  call void @Py_IncRef(ptr %value)
+  then give:
+  hold %value
   ret ptr %value
 single:
   call void @host.differ(ptr %facts)
   %may.be.number = call i1 @row.has(ptr %row, i64 $POINTS)
-  br i1 %may.be.number, label %number, label %no
-number:
+  unless %may.be.number goto no, number:
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
   %is.int = call i1 @is_of(ptr %value, ptr @PyLong_Type)
   %is.bool = call i1 @is_of(ptr %value, ptr @PyBool_Type)
@@ -190,19 +170,16 @@ number:
   %k2 = select i1 %is.int, i64 2, i64 %k1
   %own.kind = select i1 %is.bool, i64 3, i64 %k2
   %fits = call i1 @row.takes(ptr %row, i64 %own.kind, ptr %facts)
-  br i1 %fits, label %strong, label %no
-strong:
+  unless %fits goto no, strong:
   %is.python = icmp ne ptr %class, null
-  br i1 %is.python, label %make, label %give
-make:
+  unless %is.python goto give, make:
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %class, ptr %value, ptr null)
   ret ptr %made
 plain:
   %is = call i1 @host.is_number(ptr %item, ptr %row, ptr %facts)
-  br i1 %is, label %same, label %no
-same:
+  unless %is goto no, same:
   call void @host.differ(ptr %facts)
-  call void @Py_IncRef(ptr %item)
+  hold %item
   ret ptr %item
 no:
   ret ptr null
@@ -215,11 +192,9 @@ define internal void @host.differ(ptr %facts) alwaysinline {
 ; Whether a Python number may stand for an array; the facts note 1, 2 for one that no float32 holds, and 4 for a float.
 define internal i1 @host.is_number(ptr %item, ptr %row, ptr %facts) {
   %may.be = call i1 @row.has(ptr %row, i64 $NUMBERS)
-  br i1 %may.be, label %look, label %no
-look:
+  unless %may.be goto no, look:
   %is.float = call i1 @is_of(ptr %item, ptr @PyFloat_Type)
-  br i1 %is.float, label %float, label %other
-float:
+  unless %is.float goto other, float:
   %double = call double @PyFloat_AsDouble(ptr %item)
   %size = call double @llvm.fabs.f64(double %double)
   %above = fcmp ogt double %size, 0x47EFFFFFE0000000
@@ -231,15 +206,13 @@ other:
   %kinds = call i64 @host.kinds(ptr %item)
   %own = and i64 %kinds, 6
   %is.whole = icmp ne i64 %own, 0
-  br i1 %is.whole, label %whole, label %no
-whole:
+  unless %is.whole goto no, whole:
   %number = call i64 @integer(ptr %item)
   %below = icmp sgt i64 %number, $SMALL
   %beyond = icmp slt i64 %number, -$SMALL
   %is.large = or i1 %below, %beyond
   %whole.bits = select i1 %is.large, i64 3, i64 1
-  br label %yes
-yes:
+  then yes:
   %bits = phi i64 [ %float.bits, %float ], [ %whole.bits, %whole ]
   call void @host.note(ptr %facts, i64 7, i64 %bits)
   ret i1 true
@@ -253,19 +226,16 @@ entry:
   %is.list = call i1 @is_of(ptr %item, ptr @PyList_Type)
   %is.tuple = call i1 @is_of(ptr %item, ptr @PyTuple_Type)
   %several = or i1 %is.list, %is.tuple
-  br i1 %several, label %ask, label %leaf
-leaf:
+  if %several goto ask, leaf:
   %alone = call ptr @host.leaf(ptr %item, ptr %row, ptr %facts)
   ret ptr %alone
 ask:
   %may.be = call i1 @row.has(ptr %row, i64 $LISTS)
   %left = icmp sgt i64 %depth, 0
   %fine = and i1 %may.be, %left
-  br i1 %fine, label %items, label %no
-items:
+  unless %fine goto no, items:
   call void @host.differ(ptr %facts)
-  br i1 %is.list, label %of.list, label %of.tuple
-of.list:
+  unless %is.list goto of.tuple, of.list:
   %list.count = call i64 @PyList_Size(ptr %item)
   %is.short = icmp sle i64 %list.count, $MOSTITEMS
   br i1 %is.short, label %copy, label %no
@@ -275,18 +245,15 @@ copy:
   %not.copied = icmp eq ptr %copied, null
   br i1 %not.copied, label %no, label %make
 of.tuple:
-  call void @Py_IncRef(ptr %item)
-  br label %make
-make:
+  hold %item
+  then make:
   %source = phi ptr [ %copied, %copy ], [ %item, %of.tuple ]
   %count = call i64 @PyTuple_Size(ptr %source)
   %short = icmp sle i64 %count, $MOSTITEMS
-  br i1 %short, label %new, label %lose
-new:
+  unless %short goto lose, new:
   %made = call ptr @PyList_New(i64 %count)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %lose, label %fill
-fill:
+  if %lacks goto lose, fill:
   for %k from 0 below %count
   %each = call ptr @PyTuple_GetItem(ptr %source, i64 %k)
   %takes.numbers = call i1 @row.has(ptr %row, i64 $NUMBERS)
@@ -294,19 +261,16 @@ fill:
   %depth.left = select i1 %takes.numbers, i64 %below, i64 0
   %own = call ptr @host.operand(ptr %each, ptr %row, ptr %facts, i64 %depth.left)
   %bad = icmp eq ptr %own, null
-  br i1 %bad, label %drop, label %put
-put:
+  if %bad goto drop, put:
   %status = call i32 @PyList_SetItem(ptr %made, i64 %k, ptr %own)
   end %k
-  call void @Py_DecRef(ptr %source)
+  release %source
   ret ptr %made
 drop:
-  call void @Py_DecRef(ptr %made)
-  br label %lose
-lose:
-  call void @Py_DecRef(ptr %source)
-  br label %no
-no:
+  release %made
+  then lose:
+  release %source
+  then no:
   ret ptr null
 }
 """

@@ -12,37 +12,32 @@ LARGE: Final = """
 define internal ptr @large_node(ptr %self) {
   %node = call ptr @word(ptr %self, i64 $AT_SHOWN)
   %shows = call i1 @is_there(ptr %node)
-  br i1 %shows, label %class, label %no
-class:
+  unless %shows goto no, class:
   %own = call ptr @class_of(ptr %node)
   %leaf = call ptr @state_word(i64 $LEAF)
   %general = call ptr @state_word(i64 $NODE)
   %is.leaf = icmp eq ptr %own, %leaf
   %is.general = icmp eq ptr %own, %general
   %is.node = or i1 %is.leaf, %is.general
-  br i1 %is.node, label %open, label %no
-open:
+  unless %is.node goto no, open:
   %value = call ptr @word(ptr %node, i64 $ATNODE_VALUE)
   %device = call ptr @word(ptr %node, i64 $ATNODE_DEVICE)
   %has.value = call i1 @is_there(ptr %value)
   %has.device = call i1 @is_there(ptr %device)
   %has.both = and i1 %has.value, %has.device
-  br i1 %has.both, label %look, label %no
-look:
+  unless %has.both goto no, look:
   %is.ndarray = call i1 @is_ndarray(ptr %value)
   %backend = call ptr @word(ptr %device, i64 $ATDEVICE_BACKEND)
   %wanted = call ptr @state_word(i64 $BACKEND)
   %is.ours = call i1 @is_of(ptr %backend, ptr %wanted)
   %known = and i1 %is.ndarray, %is.ours
-  br i1 %known, label %measure, label %no
-measure:
+  unless %known goto no, measure:
   %kind = call i64 @kind_of(ptr %value)
   %itemsize = call i64 @bytes_of(i64 %kind)
   %size = call i64 @size(ptr %value)
   %bytes = mul i64 %itemsize, %size
   %is.large = icmp sgt i64 %bytes, $MOSTPLAIN
-  br i1 %is.large, label %yes, label %no
-yes:
+  unless %is.large goto no, yes:
   ret ptr %node
 no:
   ret ptr null
@@ -51,22 +46,18 @@ no:
 ; threads run, which may be given the memory to write to.
 define internal void @count_reader(ptr %node, i64 %more) {
   %is.none = icmp eq ptr %node, null
-  br i1 %is.none, label %done, label %count
-count:
-  call void @Py_IncRef(ptr %node)
+  if %is.none goto done, count:
+  hold %node
   %before = call ptr @word(ptr %node, i64 $ATNODE_HANDLES)
   %number = call i64 @integer(ptr %before)
   %changed = add i64 %number, %more
   %now = call ptr @PyLong_FromLongLong(i64 %changed)
   %old = call ptr @exchange(ptr %node, i64 $ATNODE_HANDLES, ptr %now)
-  call void @Py_DecRef(ptr %old)
+  release %old
   %begins = icmp sgt i64 %more, 0
-  br i1 %begins, label %done, label %let.go
-let.go:
-  call void @Py_DecRef(ptr %node)
-  call void @Py_DecRef(ptr %node)
-  br label %done
-done:
+  if %begins goto done, let.go:
+  release %node, %node
+  then done:
   ret void
 }
 ; Whether a node's value is this buffer still, of which nothing else sees the memory, made here: it may be written to.
@@ -84,8 +75,7 @@ define internal i1 @is_own(ptr %node, ptr %buffer) {
   %a = and i1 %same, %unseen
   %b = and i1 %is.data, %alone
   %both = and i1 %a, %b
-  br i1 %both, label %memory, label %no
-memory:
+  unless %both goto no, memory:
   %base = call ptr @word(ptr %buffer, i64 $BASE)
   %is.whole = icmp eq ptr %base, null
   %seen = select i1 %is.whole, ptr %buffer, ptr %base
@@ -101,10 +91,8 @@ whole:
   %owns = icmp ne i32 %own, 0
   %owner = call ptr @word(ptr %seen, i64 $BASE)
   %leased = icmp ne ptr %owner, null
-  br i1 %open, label %look, label %no
-look:
-  br i1 %leased, label %lender, label %give
-lender:
+  unless %open goto no, look:
+  unless %leased goto give, lender:
   %lease = call ptr @state_word(i64 $LEASE)
   %is.lease = call i1 @is_of(ptr %owner, ptr %lease)
   ret i1 %is.lease

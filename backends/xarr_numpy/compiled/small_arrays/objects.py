@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from string import Template
 from typing import Final
 
-from xarr_numpy.compiled.codegen.counted_loops import write_loops
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
 
 #: The words of `@state`, by what they hold; behind them the Python methods.
@@ -76,7 +76,7 @@ def offsets(fields: Mapping[str, int]) -> dict[str, str]:
 
 def text(template: str, fields: Mapping[str, int], **more: str) -> str:
     """LLVM IR with the names in capital letters filled in, and loops written out."""
-    return write_loops(Template(template).substitute(offsets(fields), **more))
+    return expand(Template(template).substitute(offsets(fields), **more))
 
 
 DECLARATIONS: Final = """
@@ -165,8 +165,7 @@ define ptr @set_up(ptr %table) {
 
 FIELDS: Final = """
 define internal ptr @word(ptr %object, i64 %offset) alwaysinline {
-  %slot = getelementptr i8, ptr %object, i64 %offset
-  %word = load ptr, ptr %slot, align 8
+  %word = load ptr, ptr %object + %offset
   ret ptr %word
 }
 define internal ptr @state_word(i64 %offset) alwaysinline {
@@ -211,8 +210,7 @@ define internal i1 @is_there(ptr %object) alwaysinline {
 define internal ptr @value_of(ptr %object) alwaysinline {
   %device = call ptr @word(ptr %object, i64 $AT_DEVICE)
   %known = call i1 @is_there(ptr %device)
-  br i1 %known, label %look, label %no
-look:
+  unless %known goto no, look:
   %value = call ptr @word(ptr %object, i64 $AT_VALUE)
   ret ptr %value
 no:
@@ -224,14 +222,12 @@ define internal i1 @is_part(ptr %array) alwaysinline {
   ret i1 %is
 }
 define internal i64 @rank(ptr %array) alwaysinline {
-  %slot = getelementptr i8, ptr %array, i64 $RANK
-  %rank = load i32, ptr %slot, align 4
+  %rank = load i32, ptr %array + $RANK
   %wide = sext i32 %rank to i64
   ret i64 %wide
 }
 define internal i32 @flags(ptr %array) alwaysinline {
-  %slot = getelementptr i8, ptr %array, i64 $FLAGS
-  %flags = load i32, ptr %slot, align 4
+  %flags = load i32, ptr %array + $FLAGS
   ret i32 %flags
 }
 ; The number of the kind of elements that a NumPy array has.
@@ -239,12 +235,10 @@ define internal i64 @kind_of(ptr %array) {
   %descr = call ptr @word(ptr %array, i64 $DESCR)
   %first = getelementptr i8, ptr @state, i64 $FLOAT64
   for %k from 0 below $KINDCOUNT
-  %slot = getelementptr ptr, ptr %first, i64 %k
-  %known = load ptr, ptr %slot, align 8
+  %known = load ptr, ptr %first[%k]
   %number = add i64 %k, 1
   %is = icmp eq ptr %known, %descr
-  br i1 %is, label %yes, label %k.last
-yes:
+  unless %is goto k.last, yes:
   ret i64 %number
   end %k
   ret i64 0
@@ -259,8 +253,7 @@ define internal i64 @scalar_kind(ptr %object) {
   %known = call ptr @word(ptr %classes, i64 %offset)
   %number = add i64 %k, 1
   %is = icmp eq ptr %known, %class
-  br i1 %is, label %yes, label %k.last
-yes:
+  unless %is goto k.last, yes:
   ret i64 %number
   end %k
   ret i64 0
@@ -278,26 +271,25 @@ define internal ptr @plain(ptr %made) {
   switch i64 %kind, label %as.it.is [ i64 0, label %other  i64 1, label %float  i64 2, label %int  i64 3, label %bool ]
 float:
   %double = call double @PyFloat_AsDouble(ptr %made)
-  call void @Py_DecRef(ptr %made)
+  release %made
   %as.float = call ptr @PyFloat_FromDouble(double %double)
   ret ptr %as.float
 int:
   %as.int = call ptr @PyNumber_Index(ptr %made)
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr %as.int
 bool:
   %true = call i32 @PyObject_IsTrue(ptr %made)
-  call void @Py_DecRef(ptr %made)
+  release %made
   %is.true = icmp eq i32 %true, 1
   %as.bool = call ptr @truth(i1 %is.true)
   ret ptr %as.bool
 other:
   %is.int = call i1 @is_of(ptr %made, ptr @PyLong_Type)
-  br i1 %is.int, label %as.it.is, label %no
-as.it.is:
+  unless %is.int goto no, as.it.is:
   ret ptr %made
 no:
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr null
 }
 ; An int of Python's; least for one that is as small, or does not fit.
@@ -318,19 +310,18 @@ define internal i1 @is_exact(i64 %number) alwaysinline {
   ret i1 %exact
 }
 define internal ptr @counted(ptr %object) alwaysinline {
-  call void @Py_IncRef(ptr %object)
+  hold %object
   ret ptr %object
 }
 define internal ptr @truth(i1 %is) {
   %answer = select i1 %is, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct
-  call void @Py_IncRef(ptr %answer)
+  hold %answer
   ret ptr %answer
 }
 define internal void @drop(ptr %object) {
   %is = icmp ne ptr %object, null
-  br i1 %is, label %yes, label %no
-yes:
-  call void @Py_DecRef(ptr %object)
+  unless %is goto no, yes:
+  release %object
   ret void
 no:
   ret void
@@ -351,21 +342,19 @@ entry:
   %all = add i64 %count, 1
   %stack = call ptr @PyTuple_New(i64 %all)
   %lacks = icmp eq ptr %stack, null
-  br i1 %lacks, label %no, label %begin
-begin:
-  call void @Py_IncRef(ptr %self)
+  if %lacks goto no, begin:
+  hold %self
   %first = call i32 @PyTuple_SetItem(ptr %stack, i64 0, ptr %self)
   for %k from 0 below %count
-  %slot = getelementptr ptr, ptr %arguments, i64 %k
-  %argument = load ptr, ptr %slot, align 8
-  call void @Py_IncRef(ptr %argument)
+  %argument = load ptr, ptr %arguments[%k]
+  hold %argument
   %place = add i64 %k, 1
   %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %place, ptr %argument)
   end %k
   %items = getelementptr i8, ptr %stack, i64 $TUPLE
   %by.position = add i64 %positional, 1
   %made = call ptr @PyObject_Vectorcall(ptr %method, ptr %items, i64 %by.position, ptr %names)
-  call void @Py_DecRef(ptr %stack)
+  release %stack
   ret ptr %made
 no:
   ret ptr null
@@ -373,7 +362,7 @@ no:
 ; The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
 define internal ptr @known_line(ptr %frame, i64 %elements) {
   %code = call ptr @PyFrame_GetCode(ptr %frame)
-  call void @Py_DecRef(ptr %code)
+  release %code
   %offset.narrow = call i32 @PyFrame_GetLasti(ptr %frame)
   %offset = sext i32 %offset.narrow to i64
   %address = ptrtoint ptr %code to i64
@@ -386,10 +375,9 @@ define internal ptr @known_line(ptr %frame, i64 %elements) {
   %same.code = icmp eq i64 %known.code, %address
   %same.offset = icmp eq i64 %known.offset, %offset
   %known = and i1 %same.code, %same.offset
-  br i1 %known, label %hit, label %miss
-hit:
+  unless %known goto miss, hit:
   %tuple = load ptr, ptr %tuple.slot, align 8
-  call void @Py_IncRef(ptr %tuple)
+  hold %tuple
   %before = load i64, ptr %count.slot, align 8
   %count = add i64 %before, %elements
   store i64 %count, ptr %count.slot, align 8
@@ -410,18 +398,15 @@ define internal ptr @locate(i64 %elements) {
 entry:
   %frame = call ptr @PyEval_GetFrame()
   %is.none = icmp eq ptr %frame, null
-  br i1 %is.none, label %none, label %some
-none:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  unless %is.none goto some, none:
+  hold @_Py_NoneStruct
   ret ptr @_Py_NoneStruct
 some:
   %tuple = call ptr @known_line(ptr %frame, i64 %elements)
   %known = icmp ne ptr %tuple, null
-  br i1 %known, label %hit, label %miss
-hit:
+  unless %known goto miss, hit:
   %counts = icmp ne i64 %elements, 0
-  br i1 %counts, label %look, label %done
-done:
+  if %counts goto look, done:
   ret ptr %tuple
 look:
   %code.object = call ptr @PyTuple_GetItem(ptr %tuple, i64 0)
@@ -432,20 +417,18 @@ look:
   %count.slot = getelementptr i64, ptr %line, i64 3
   %count = load i64, ptr %count.slot, align 8
   %many = icmp sge i64 %count, $COUNTED
-  br i1 %many, label %say, label %done
-say:
+  unless %many goto done, say:
   store i64 0, ptr %count.slot, align 8
   %number = call ptr @PyLong_FromLongLong(i64 %count)
   %teller = call ptr @state_word(i64 $COUNT)
   %said = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr %frame, ptr %number, ptr null)
   call void @drop(ptr %number)
   %failed = icmp eq ptr %said, null
-  br i1 %failed, label %raise, label %quiet
-raise:
-  call void @Py_DecRef(ptr %tuple)
+  unless %failed goto quiet, raise:
+  release %tuple
   ret ptr null
 quiet:
-  call void @Py_DecRef(ptr %said)
+  release %said
   ret ptr %tuple
 miss:
   %made = call ptr @learn_line(ptr %frame)
@@ -456,13 +439,11 @@ define internal ptr @learn_line(ptr %frame) {
   %finder = call ptr @state_word(i64 $LOCATE)
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %finder, ptr %frame, ptr null)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %lost, label %look
-lost:
+  unless %lacks goto look, lost:
   ret ptr null
 look:
   %is.tuple = call i1 @is_of(ptr %made, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %keep, label %other
-keep:
+  unless %is.tuple goto other, keep:
   %own = call ptr @PyTuple_GetItem(ptr %made, i64 0)
   %at = call ptr @PyTuple_GetItem(ptr %made, i64 1)
   %address = ptrtoint ptr %own to i64
@@ -472,7 +453,7 @@ keep:
   %tuple.slot = getelementptr i64, ptr %line, i64 2
   %count.slot = getelementptr i64, ptr %line, i64 3
   %old = load ptr, ptr %tuple.slot, align 8
-  call void @Py_IncRef(ptr %made)
+  hold %made
   store i64 %address, ptr %line, align 8
   store i64 %offset, ptr %offset.slot, align 8
   store ptr %made, ptr %tuple.slot, align 8
@@ -487,32 +468,27 @@ define internal ptr @locate_above() {
 entry:
   %frame = call ptr @PyEval_GetFrame()
   %is.none = icmp eq ptr %frame, null
-  br i1 %is.none, label %none, label %some
-none:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  unless %is.none goto some, none:
+  hold @_Py_NoneStruct
   ret ptr @_Py_NoneStruct
 some:
   %first = call ptr @PyFrame_GetBack(ptr %frame)
   %no.first = icmp eq ptr %first, null
-  br i1 %no.first, label %ask, label %look.first
-look.first:
+  if %no.first goto ask, look.first:
   %near = call ptr @known_line(ptr %first, i64 0)
   %is.near = icmp ne ptr %near, null
-  br i1 %is.near, label %give.near, label %further
-give.near:
-  call void @Py_DecRef(ptr %first)
+  unless %is.near goto further, give.near:
+  release %first
   ret ptr %near
 further:
   %second = call ptr @PyFrame_GetBack(ptr %first)
-  call void @Py_DecRef(ptr %first)
+  release %first
   %no.second = icmp eq ptr %second, null
-  br i1 %no.second, label %ask, label %look.second
-look.second:
+  if %no.second goto ask, look.second:
   %far = call ptr @known_line(ptr %second, i64 0)
-  call void @Py_DecRef(ptr %second)
+  release %second
   %is.far = icmp ne ptr %far, null
-  br i1 %is.far, label %give.far, label %ask
-give.far:
+  unless %is.far goto ask, give.far:
   ret ptr %far
 ask:
   %made = call ptr @learn_line(ptr %frame)
@@ -521,13 +497,11 @@ ask:
 ; As `wrap`, for a line that is taken over too.
 define internal ptr @wrap_at(ptr %value, ptr %device, ptr %line) {
   %unknown = icmp eq ptr %line, null
-  br i1 %unknown, label %no, label %go
-go:
+  if %unknown goto no, go:
   %class = call ptr @state_word(i64 $ARRAY)
   %array = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
   %lacks = icmp eq ptr %array, null
-  br i1 %lacks, label %no, label %fill
-fill:
+  if %lacks goto no, fill:
   %none = call ptr @counted(ptr @_Py_NoneStruct)
   %a = call ptr @exchange(ptr %array, i64 $AT_SHOWN, ptr %none)
   %b = call ptr @exchange(ptr %array, i64 $AT_VALUE, ptr %value)
@@ -536,8 +510,7 @@ fill:
   ret ptr %array
 no:
   call void @drop(ptr %line)
-  call void @Py_DecRef(ptr %value)
-  call void @Py_DecRef(ptr %device)
+  release %value, %device
   ret ptr null
 }
 ; A new Array with a value on a device, references to which are taken over, made by a line; null for an error.
@@ -550,15 +523,14 @@ define internal ptr @wrap(ptr %value, ptr %device, i64 %elements) {
 define internal ptr @outer_part(ptr %array) {
   %part = call ptr @word(ptr %array, i64 $AT_PART)
   %is = call i1 @is_there(ptr %part)
-  br i1 %is, label %ask, label %none
-none:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  if %is goto ask, none:
+  hold @_Py_NoneStruct
   ret ptr @_Py_NoneStruct
 ask:
-  call void @Py_IncRef(ptr %part)
+  hold %part
   %looker = call ptr @state_word(i64 $LIVE_PART)
   %live = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %looker, ptr %part, ptr null)
-  call void @Py_DecRef(ptr %part)
+  release %part
   ret ptr %live
 }
 """

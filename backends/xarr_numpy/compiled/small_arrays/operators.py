@@ -22,8 +22,7 @@ entry:
   %left.set = icmp ne ptr %left, null
   %right.set = icmp ne ptr %right, null
   %both.set = and i1 %left.set, %right.set
-  br i1 %both.set, label %look, label %no
-look:
+  unless %both.set goto no, look:
   %left.class = call ptr @class_of(ptr %left)
   %right.class = call ptr @class_of(ptr %right)
   %left.float = icmp eq ptr %left.class, @PyFloat_Type
@@ -33,8 +32,7 @@ look:
   %left.number = or i1 %left.float, %left.int
   %right.number = or i1 %right.float, %right.int
   %numbers = and i1 %left.number, %right.number
-  br i1 %numbers, label %scalars, label %arrays
-scalars:
+  unless %numbers goto arrays, scalars:
   %ints = and i1 %left.int, %right.int
   br i1 %ints, label %read.ints, label $FLOATS
 read.ints:
@@ -43,8 +41,7 @@ read.ints:
   %m.least = icmp eq i64 %m, $LEAST
   %n.least = icmp eq i64 %n, $LEAST
   %any.least = or i1 %m.least, %n.least
-  br i1 %any.least, label %no, label %of.ints
-of.ints:
+  if %any.least goto no, of.ints:
   $INTS
   ret ptr %result
 $DOUBLES
@@ -65,27 +62,23 @@ define internal ptr @compare.$NAME(ptr %left, ptr %right) {
 """
 
 _DOUBLES: Final = """of.floats:
-  br i1 %left.float, label %left.is, label %left.convert
-left.is:
+  unless %left.float goto left.convert, left.is:
   %left.double = call double @PyFloat_AsDouble(ptr %left)
   br label %then
 left.convert:
   %left.integer = call i64 @integer(ptr %left)
   %left.exact = call i1 @is_exact(i64 %left.integer)
   %left.converted = sitofp i64 %left.integer to double
-  br i1 %left.exact, label %then, label %no
-then:
+  unless %left.exact goto no, then:
   %a = phi double [ %left.double, %left.is ], [ %left.converted, %left.convert ]
-  br i1 %right.float, label %right.is, label %right.convert
-right.is:
+  unless %right.float goto right.convert, right.is:
   %right.double = call double @PyFloat_AsDouble(ptr %right)
   br label %both.doubles
 right.convert:
   %right.integer = call i64 @integer(ptr %right)
   %right.exact = call i1 @is_exact(i64 %right.integer)
   %right.converted = sitofp i64 %right.integer to double
-  br i1 %right.exact, label %both.doubles, label %no
-both.doubles:
+  unless %right.exact goto no, both.doubles:
   %b = phi double [ %right.double, %right.is ], [ %right.converted, %right.convert ]
   $OWN
   ret ptr %number
@@ -96,8 +89,7 @@ _FITTING: Final = """
 define internal i1 @fits(ptr %number, ptr %array) {
   %kind = call i64 @kind_of(ptr %array)
   %of.complex = call i1 @is_of(ptr %number, ptr @PyComplex_Type)
-  br i1 %of.complex, label %beside.complex, label %look
-beside.complex:
+  unless %of.complex goto look, beside.complex:
   %above = icmp sge i64 %kind, 1
   %below = icmp sle i64 %kind, 4
   %whole.or.wide = and i1 %above, %below
@@ -106,8 +98,7 @@ beside.complex:
   ret i1 %converted
 look:
   %is.float = call i1 @is_of(ptr %number, ptr @PyFloat_Type)
-  br i1 %is.float, label %float, label %int
-float:
+  unless %is.float goto int, float:
   %is.double = icmp eq i64 %kind, 1
   %is.complex = icmp eq i64 %kind, 4
   %is.whole = icmp eq i64 %kind, 2
@@ -129,8 +120,7 @@ int:
 ; for a complex number of Python's; 0 for other numbers.
 define internal i64 @kind_bits(ptr %object) {
   %is.ndarray = call i1 @is_ndarray(ptr %object)
-  br i1 %is.ndarray, label %array, label %ask
-array:
+  unless %is.ndarray goto ask, array:
   %kind = call i64 @kind_of(ptr %object)
   %bit = shl i64 1, %kind
   ret i64 %bit
@@ -141,8 +131,7 @@ ask:
   %is.complex = icmp eq ptr %class, @PyComplex_Type
   %real = or i1 %is.float, %is.int
   %is.number = or i1 %real, %is.complex
-  br i1 %is.number, label %number, label %scalar
-number:
+  unless %is.number goto scalar, number:
   %number.bit = select i1 %is.complex, i64 16, i64 0
   ret i64 %number.bit
 scalar:
@@ -167,11 +156,9 @@ define internal ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 %kinds, ptr %fu
   %left.array = call i1 @is_ndarray(ptr %left)
   %right.array = call i1 @is_ndarray(ptr %right)
   %both = and i1 %left.array, %right.array
-  br i1 %both, label %two, label %one
-two:
+  unless %both goto one, two:
   %same = call i1 @is_same_shape(ptr %left, ptr %right)
-  br i1 %same, label %ask, label %count
-count:
+  if %same goto ask, count:
   %elements = call i64 @broadcast_size(ptr %left, ptr %right)
   %few = icmp sle i64 %elements, $MOSTPAIRS
   br i1 %few, label %ask, label %no
@@ -189,14 +176,12 @@ scalar:
   %left.numpys = or i1 %left.scalar, %left.array
   %right.numpys = or i1 %right.scalar, %right.array
   %two.numpys = and i1 %left.numpys, %right.numpys
-  br i1 %two.numpys, label %ask, label %beside.scalar
-beside.scalar:
+  if %two.numpys goto ask, beside.scalar:
   %an.int = or i1 %left.int, %right.int
   %a.scalar = or i1 %left.scalar, %right.scalar
   %one.each = and i1 %an.int, %a.scalar
   %known.pair = and i1 %one.each, %weak
-  br i1 %known.pair, label %small, label %no
-small:
+  unless %known.pair goto no, small:
   %the.int = select i1 %left.int, ptr %left, ptr %right
   %whole = call i64 @integer(ptr %the.int)
   %above = icmp sge i64 %whole, -$SMALL
@@ -216,34 +201,26 @@ ask:
   %others = xor i64 %kinds, -1
   %wrong = and i64 %bits, %others
   %known = icmp eq i64 %wrong, 0
-  br i1 %known, label %call, label %no
-call:
-  call void @Py_IncRef(ptr %left)
-  call void @Py_IncRef(ptr %right)
+  unless %known goto no, call:
+  hold %left, %right
   %context = call ptr @state_word(i64 $CONTEXT)
   %entered = call i32 @PyContext_Enter(ptr %context)
   %busy = icmp ne i32 %entered, 0
-  br i1 %busy, label %refused, label %quiet
-quiet:
+  if %busy goto refused, quiet:
   %made = call ptr %function(ptr %left, ptr %right)
   %left.quiet = call i32 @PyContext_Exit(ptr %context)
-  call void @Py_DecRef(ptr %left)
-  call void @Py_DecRef(ptr %right)
+  release %left, %right
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %check
-check:
+  if %lacks goto clear, check:
   %is.array = call i1 @is_ndarray(ptr %made)
-  br i1 %is.array, label %give, label %scalar.result
-scalar.result:
+  if %is.array goto give, scalar.result:
   %plain = call ptr @plain(ptr %made)
   ret ptr %plain
 give:
   ret ptr %made
 refused:
-  call void @Py_DecRef(ptr %left)
-  call void @Py_DecRef(ptr %right)
-  br label %clear
-clear:
+  release %left, %right
+  then clear:
   call void @PyErr_Clear()
   ret ptr null
 no:
@@ -255,15 +232,13 @@ define internal ptr @joint_device(ptr %array, ptr %other) alwaysinline {
   %own = call ptr @word(ptr %array, i64 $AT_DEVICE)
   %is.there = call i1 @is_there(ptr %own)
   %is.array = call i1 @is_array(ptr %other)
-  br i1 %is.array, label %two, label %one
-one:
+  if %is.array goto two, one:
   %alone = select i1 %is.there, ptr %own, ptr null
   ret ptr %alone
 two:
   %their = call ptr @word(ptr %other, i64 $AT_DEVICE)
   %are.same = icmp eq ptr %own, %their
-  br i1 %are.same, label %one, label %differ
-differ:
+  if %are.same goto one, differ:
   %their.there = call i1 @is_there(ptr %their)
   %both = and i1 %is.there, %their.there
   %either = select i1 %is.there, ptr %own, ptr %their
@@ -275,12 +250,10 @@ differ:
 ; The value of an operand, an Array or a number itself; null for no other.
 define internal ptr @operand(ptr %object) {
   %is.array = call i1 @is_array(ptr %object)
-  br i1 %is.array, label %array, label %number
-array:
+  unless %is.array goto number, array:
   %value = call ptr @word(ptr %object, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
-  br i1 %set, label %give, label %no
-give:
+  unless %set goto no, give:
   ret ptr %value
 number:
   %is.float = call i1 @is_of(ptr %object, ptr @PyFloat_Type)
@@ -288,12 +261,10 @@ number:
   %is.complex = call i1 @is_of(ptr %object, ptr @PyComplex_Type)
   %is.real = or i1 %is.float, %is.int
   %is = or i1 %is.real, %is.complex
-  br i1 %is, label %yes, label %scalar
-scalar:
+  if %is goto yes, scalar:
   %kind = call i64 @scalar_kind(ptr %object)
   %is.scalar = icmp ne i64 %kind, 0
-  br i1 %is.scalar, label %yes, label %no
-yes:
+  unless %is.scalar goto no, yes:
   ret ptr %object
 no:
   ret ptr null
@@ -315,27 +286,23 @@ define internal ptr @expression(ptr %self, ptr %other, ptr %compute, i64 %fallba
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
-  br i1 %usual, label %look, label %slow
-look:
+  unless %usual goto slow, look:
   %own = call ptr @word(ptr %self, i64 $AT_VALUE)
   %device = call ptr @joint_device(ptr %self, ptr %other)
   %is.known = icmp ne ptr %device, null
   %of.constants = call i1 @are_constants(ptr %self, ptr %other)
   %either = or i1 %is.known, %of.constants
-  br i1 %either, label %open, label %slow
-open:
+  unless %either goto slow, open:
   %their = call ptr @operand(ptr %other)
   %placed = select i1 %is.known, ptr %device, ptr @_Py_NoneStruct
-  call void @Py_IncRef(ptr %placed)
+  hold %placed
   %weak = call i1 @is_weak(ptr %other)
   %first = select i1 %reflected, ptr %their, ptr %own
   %second = select i1 %reflected, ptr %own, ptr %their
   %value = call ptr %compute(ptr %first, ptr %second, i1 %weak)
   %unsure = icmp eq ptr %value, null
-  br i1 %unsure, label %leave, label %ask
-ask:
-  br i1 %is.known, label %wrap, label %constant
-wrap:
+  if %unsure goto leave, ask:
+  unless %is.known goto constant, wrap:
   %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
   ret ptr %result
 constant:
@@ -343,19 +310,16 @@ constant:
   %own.method = call ptr @state_word(i64 %fallback)
   %array = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
     ptr %maker, ptr %value, ptr %own.method, ptr %self, ptr %other, ptr null)
-  call void @Py_DecRef(ptr %value)
+  release %value
   %is.none = icmp eq ptr %array, @_Py_NoneStruct
-  br i1 %is.none, label %forget, label %give
-give:
-  call void @Py_DecRef(ptr %placed)
+  if %is.none goto forget, give:
+  release %placed
   ret ptr %array
 forget:
-  call void @Py_DecRef(ptr %array)
-  br label %leave
-leave:
-  call void @Py_DecRef(ptr %placed)
-  br label %slow
-slow:
+  release %array
+  then leave:
+  release %placed
+  then slow:
   %method = call ptr @state_word(i64 %fallback)
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)
   ret ptr %made
@@ -365,8 +329,7 @@ define internal i1 @are_constants(ptr %array, ptr %other) alwaysinline {
   %own = call ptr @word(ptr %array, i64 $AT_DEVICE)
   %own.there = call i1 @is_there(ptr %own)
   %is.array = call i1 @is_array(ptr %other)
-  br i1 %is.array, label %two, label %one
-one:
+  if %is.array goto two, one:
   %alone = xor i1 %own.there, true
   ret i1 %alone
 two:
@@ -380,53 +343,44 @@ define internal ptr @statement(ptr %self, ptr %other, ptr %compute, i64 %fallbac
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
-  br i1 %usual, label %look, label %slow
-look:
+  unless %usual goto slow, look:
   %is.part = call i1 @is_part(ptr %self)
   br i1 %is.part, label %part, label %whole
 ; Of a part that the statement puts back where it has read it nobody else sees the change.
 part:
   %frame = call ptr @PyEval_GetFrame()
   %of.python = icmp ne ptr %frame, null
-  br i1 %of.python, label %ask.part, label %slow
-ask.part:
+  unless %of.python goto slow, ask.part:
   %asked = call ptr @state_word(i64 $IS_PUT_BACK)
   %told = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %asked, ptr %self, ptr null)
   %unsure.part = icmp eq ptr %told, null
-  br i1 %unsure.part, label %no, label %hear
-no:
+  unless %unsure.part goto hear, no:
   ret ptr null
 hear:
-  call void @Py_DecRef(ptr %told)
+  release %told
   %is.put.back = icmp eq ptr %told, @_Py_TrueStruct
-  br i1 %is.put.back, label %whole, label %slow
-whole:
+  unless %is.put.back goto slow, whole:
   %own = call ptr @value_of(ptr %self)
   %device = call ptr @joint_device(ptr %self, ptr %other)
   %own.device = call ptr @word(ptr %self, i64 $AT_DEVICE)
   %stays = icmp eq ptr %device, %own.device
-  br i1 %stays, label %open, label %slow
-open:
+  unless %stays goto slow, open:
   %their = call ptr @operand(ptr %other)
   %weak = call i1 @is_weak(ptr %other)
   %value = call ptr %compute(ptr %own, ptr %their, i1 %weak)
   %unsure = icmp eq ptr %value, null
-  br i1 %unsure, label %slow, label %show
-show:
+  if %unsure goto slow, show:
   %line = call ptr @locate(i64 0)
   %failed = icmp eq ptr %line, null
-  br i1 %failed, label %raise, label %ask
-raise:
-  call void @Py_DecRef(ptr %value)
+  unless %failed goto ask, raise:
+  release %value
   ret ptr null
 ask:
   %now = call ptr @word(ptr %self, i64 $AT_VALUE)
   %still = icmp eq ptr %now, %own
-  br i1 %still, label %compare, label %leave
-compare:
+  unless %still goto leave, compare:
   %alike = call i1 @is_alike(ptr %own, ptr %value)
-  br i1 %alike, label %put, label %leave
-put:
+  unless %alike goto leave, put:
   %none1 = call ptr @counted(ptr @_Py_NoneStruct)
   %none2 = call ptr @counted(ptr @_Py_NoneStruct)
   %a = call ptr @exchange(ptr %self, i64 $AT_LOCATION, ptr %line)
@@ -437,13 +391,11 @@ put:
   call void @drop(ptr %b)
   call void @drop(ptr %c)
   call void @drop(ptr %d)
-  call void @Py_IncRef(ptr %self)
+  hold %self
   ret ptr %self
 leave:
-  call void @Py_DecRef(ptr %line)
-  call void @Py_DecRef(ptr %value)
-  br label %slow
-slow:
+  release %line, %value
+  then slow:
   %method = call ptr @state_word(i64 %fallback)
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)
   ret ptr %made
@@ -468,16 +420,13 @@ _ALIKE: Final = """
 define internal i1 @is_alike(ptr %old, ptr %new) {
   %class = call ptr @class_of(ptr %old)
   %same = call i1 @is_of(ptr %new, ptr %class)
-  br i1 %same, label %classes, label %no
-classes:
+  unless %same goto no, classes:
   %is.array = call i1 @is_ndarray(ptr %old)
-  br i1 %is.array, label %arrays, label %yes
-arrays:
+  unless %is.array goto yes, arrays:
   %old.descr = call ptr @word(ptr %old, i64 $DESCR)
   %new.descr = call ptr @word(ptr %new, i64 $DESCR)
   %descr = icmp eq ptr %old.descr, %new.descr
-  br i1 %descr, label %shapes, label %no
-shapes:
+  unless %descr goto no, shapes:
   %shape = call i1 @is_same_shape(ptr %old, ptr %new)
   ret i1 %shape
 yes:

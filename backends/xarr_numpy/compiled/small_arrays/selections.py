@@ -11,15 +11,12 @@ SELECTING: Final = """
 ; The value of an Array of int64 or bools with dimensions, which may select from an array on a device; null for no such.
 define internal ptr @index_array(ptr %index, ptr %device) {
   %is.array = call i1 @is_array(ptr %index)
-  br i1 %is.array, label %open, label %no
-open:
+  unless %is.array goto no, open:
   %value = call ptr @word(ptr %index, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
-  br i1 %set, label %look, label %no
-look:
+  unless %set goto no, look:
   %is.ndarray = call i1 @is_ndarray(ptr %value)
-  br i1 %is.ndarray, label %measure, label %no
-measure:
+  unless %is.ndarray goto no, measure:
   %kind = call i64 @kind_of(ptr %value)
   %of.ints = icmp eq i64 %kind, 2
   %of.bools = icmp eq i64 %kind, 3
@@ -33,8 +30,7 @@ measure:
   %fine.device = or i1 %same, %constant
   %both = and i1 %known, %some
   %all = and i1 %both, %fine.device
-  br i1 %all, label %yes, label %no
-yes:
+  unless %all goto no, yes:
   ret ptr %value
 no:
   ret ptr null
@@ -45,46 +41,39 @@ define internal ptr @selector(ptr %index, ptr %device) {
 entry:
   %single = call ptr @index_array(ptr %index, ptr %device)
   %is.single = icmp ne ptr %single, null
-  br i1 %is.single, label %hold, label %several
-hold:
-  call void @Py_IncRef(ptr %single)
+  unless %is.single goto several, hold:
+  hold %single
   ret ptr %single
 several:
   %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %tuple, label %other
-tuple:
+  unless %is.tuple goto other, tuple:
   %count = call i64 @PyTuple_Size(ptr %index)
   %any = icmp ne i64 %count, 0
-  br i1 %any, label %begin, label %no
-begin:
+  unless %any goto no, begin:
   %first.item = call ptr @PyTuple_GetItem(ptr %index, i64 0)
   %first = call ptr @index_array(ptr %first.item, ptr %device)
   %is.first = icmp ne ptr %first, null
-  br i1 %is.first, label %make, label %no
-make:
+  unless %is.first goto no, make:
   %made = call ptr @PyTuple_New(i64 %count)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %fill
-fill:
+  if %lacks goto clear, fill:
   for %k from 0 below %count
   %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
   %own = call ptr @index_array(ptr %item, ptr %device)
   %is.own = icmp ne ptr %own, null
-  br i1 %is.own, label %compare, label %lose
-compare:
+  unless %is.own goto lose, compare:
   %kind = call i64 @kind_of(ptr %own)
   %of.ints = icmp eq i64 %kind, 2
   %alike = call i1 @is_same_shape(ptr %own, ptr %first)
   %fine = and i1 %of.ints, %alike
-  br i1 %fine, label %put, label %lose
-put:
-  call void @Py_IncRef(ptr %own)
+  unless %fine goto lose, put:
+  hold %own
   %set = call i32 @PyTuple_SetItem(ptr %made, i64 %k, ptr %own)
   br label %k.last
   end %k
   ret ptr %made
 lose:
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret ptr null
 other:
   %is.list = call i1 @is_of(ptr %index, ptr @PyList_Type)
@@ -93,8 +82,7 @@ other:
 list:
   %length = call i64 @PyList_Size(ptr %index)
   %some = icmp ne i64 %length, 0
-  br i1 %some, label %see.items, label %no
-see.items:
+  unless %some goto no, see.items:
   for %j from 0 below %length
   %each = call ptr @PyList_GetItem(ptr %index, i64 %j)
   %is.int = call i1 @is_of(ptr %each, ptr @PyLong_Type)
@@ -103,26 +91,22 @@ see.items:
   %maker = call ptr @state_word(i64 $MAKE_ARRAY)
   %array = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %maker, ptr %index, ptr null)
   %failed = icmp eq ptr %array, null
-  br i1 %failed, label %clear, label %see.array
-see.array:
+  if %failed goto clear, see.array:
   %array.kind = call i64 @kind_of(ptr %array)
   %is.usual = icmp eq i64 %array.kind, 2
-  br i1 %is.usual, label %give, label %drop
-give:
+  unless %is.usual goto drop, give:
   ret ptr %array
 drop:
-  call void @Py_DecRef(ptr %array)
+  release %array
   ret ptr null
 clear:
   call void @PyErr_Clear()
-  br label %no
-no:
+  then no:
   ret ptr null
 }
 define internal i1 @is_mask(ptr %selector) {
   %is.one = call i1 @is_ndarray(ptr %selector)
-  br i1 %is.one, label %look, label %no
-look:
+  unless %is.one goto no, look:
   %kind = call i64 @kind_of(ptr %selector)
   %of.bools = icmp eq i64 %kind, 3
   ret i1 %of.bools
@@ -134,20 +118,17 @@ define internal i64 @rank_of_selection(ptr %array, ptr %selector, i64 %itemsize)
 entry:
   %rank = call i64 @rank(ptr %array)
   %of.bools = call i1 @is_mask(ptr %selector)
-  br i1 %of.bools, label %bools, label %ints
-bools:
+  unless %of.bools goto ints, bools:
   %mask.rank = call i64 @rank(ptr %selector)
   %left = sub i64 %rank, %mask.rank
   %bools.rank = add i64 %left, 1
   ret i64 %bools.rank
 ints:
   %is.one = call i1 @is_ndarray(ptr %selector)
-  br i1 %is.one, label %count, label %several
-several:
+  if %is.one goto count, several:
   %dimensions = call i64 @PyTuple_Size(ptr %selector)
   %item = call ptr @PyTuple_GetItem(ptr %selector, i64 0)
-  br label %count
-count:
+  then count:
   %taken = phi i64 [ 1, %ints ], [ %dimensions, %several ]
   %first = phi ptr [ %selector, %ints ], [ %item, %several ]
   %chosen = call i64 @size(ptr %first)
@@ -156,12 +137,10 @@ count:
   %size = call i64 @size(ptr %array)
   %some = icmp sgt i64 %size, 0
   %usual = and i1 %has, %some
-  br i1 %usual, label %measure, label %no
-measure:
+  unless %usual goto no, measure:
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
   for %k from %taken below %rank, %elements from %chosen then %more
-  %slot = getelementptr i64, ptr %sizes, i64 %k
-  %own = load i64, ptr %slot, align 8
+  %own = load i64, ptr %sizes[%k]
   %more = mul i64 %elements, %own
   end %k
   %bytes = mul i64 %elements, %itemsize
@@ -177,37 +156,29 @@ no:
 define internal ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize) {
   %rank = call i64 @rank_of_selection(ptr %buffer, ptr %selector, i64 %itemsize)
   %usual = icmp sgt i64 %rank, 0
-  br i1 %usual, label %read, label %no
-read:
-  call void @Py_IncRef(ptr %device)
-  call void @Py_IncRef(ptr %buffer)
-  call void @Py_IncRef(ptr %selector)
+  unless %usual goto no, read:
+  hold %device, %buffer, %selector
   %made = call ptr @PyObject_GetItem(ptr %buffer, ptr %selector)
-  call void @Py_DecRef(ptr %selector)
-  call void @Py_DecRef(ptr %buffer)
+  release %selector, %buffer
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %look
-look:
+  if %lacks goto clear, look:
   %is.ndarray = call i1 @is_ndarray(ptr %made)
-  br i1 %is.ndarray, label %judge, label %lose
-judge:
+  unless %is.ndarray goto lose, judge:
   %flags = call i32 @flags(ptr %made)
   %row.major = and i32 %flags, 1
   %dense = icmp ne i32 %row.major, 0
   %base = call ptr @word(ptr %made, i64 $BASE)
   %own = icmp eq ptr %base, null
   %fine = and i1 %dense, %own
-  br i1 %fine, label %wrap, label %lose
-wrap:
+  unless %fine goto lose, wrap:
   %result = call ptr @wrap(ptr %made, ptr %device, i64 0)
   ret ptr %result
 lose:
-  call void @Py_DecRef(ptr %made)
-  call void @Py_DecRef(ptr %device)
+  release %made, %device
   ret ptr null
 clear:
   call void @PyErr_Clear()
-  call void @Py_DecRef(ptr %device)
+  release %device
   ret ptr null
 no:
   ret ptr null

@@ -9,8 +9,7 @@ define internal i64 @size(ptr %array) {
   %rank = call i64 @rank(ptr %array)
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
   for %k from 0 below %rank, %product from 1 then %longer
-  %slot = getelementptr i64, ptr %sizes, i64 %k
-  %size = load i64, ptr %slot, align 8
+  %size = load i64, ptr %sizes[%k]
   %longer = mul i64 %product, %size
   end %k
   ret i64 %product
@@ -28,18 +27,14 @@ define internal i64 @broadcast_size(ptr %left, ptr %right) {
   %longs = call ptr @word(ptr %long, i64 $SIZES)
   %shorts = call ptr @word(ptr %short, i64 $SIZES)
   for %k from 0 below %rank, %product from 1 then %longer
-  %slot = getelementptr i64, ptr %longs, i64 %k
-  %size = load i64, ptr %slot, align 8
+  %size = load i64, ptr %longs[%k]
   %at = sub i64 %k, %ahead
   %has.both = icmp sge i64 %at, 0
-  br i1 %has.both, label %both, label %go
-both:
-  %other.slot = getelementptr i64, ptr %shorts, i64 %at
-  %other = load i64, ptr %other.slot, align 8
+  unless %has.both goto go, both:
+  %other = load i64, ptr %shorts[%at]
   %is.one = icmp eq i64 %size, 1
   %larger = select i1 %is.one, i64 %other, i64 %size
-  br label %go
-go:
+  then go:
   %own = phi i64 [ %size, %k.body ], [ %larger, %both ]
   %longer = mul i64 %product, %own
   end %k
@@ -51,8 +46,7 @@ define internal i1 @is_same_shape(ptr %left, ptr %right) {
   %lefts = call ptr @word(ptr %left, i64 $SIZES)
   %rights = call ptr @word(ptr %right, i64 $SIZES)
   %alike = icmp eq i64 %rank, %other
-  br i1 %alike, label %look, label %no
-look:
+  unless %alike goto no, look:
   for %k from 0 below %rank
   %slot = getelementptr i64, ptr %lefts, i64 %k
   %other.slot = getelementptr i64, ptr %rights, i64 %k
@@ -68,23 +62,19 @@ no:
 ; The dimensions that an item adds to a part, -1 for an int; 2 for one that is left to Python.
 define internal i64 @dimensions_of(ptr %item) {
   %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
-  br i1 %is.int, label %less, label %a
-less:
+  unless %is.int goto a, less:
   ret i64 -1
 a:
   %is.none = icmp eq ptr %item, @_Py_NoneStruct
-  br i1 %is.none, label %one, label %b
-one:
+  unless %is.none goto b, one:
   ret i64 1
 b:
   %is.rest = icmp eq ptr %item, @_Py_EllipsisObject
-  br i1 %is.rest, label %none, label %c
-none:
+  unless %is.rest goto c, none:
   ret i64 0
 c:
   %is.slice = call i1 @is_of(ptr %item, ptr @PySlice_Type)
-  br i1 %is.slice, label %slice, label %no
-slice:
+  unless %is.slice goto no, slice:
   %start.slot = getelementptr i8, ptr %item, i64 $SLICE
   %stop.slot = getelementptr ptr, ptr %start.slot, i64 1
   %step.slot = getelementptr ptr, ptr %start.slot, i64 2
@@ -96,8 +86,7 @@ slice:
   %step.fine = call i1 @is_end(ptr %step)
   %two = and i1 %start.fine, %stop.fine
   %three = and i1 %two, %step.fine
-  br i1 %three, label %none, label %no
-no:
+  if %three goto none, no:
   ret i64 2
 }
 define internal i1 @is_end(ptr %end) {
@@ -111,8 +100,7 @@ define internal i64 @rank_of_part(ptr %array, ptr %index) {
 entry:
   %rank = call i64 @rank(ptr %array)
   %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %tuple, label %single
-single:
+  if %is.tuple goto tuple, single:
   %one = call i64 @dimensions_of(ptr %index)
   %bad = icmp eq i64 %one, 2
   %single.rank = add i64 %rank, %one

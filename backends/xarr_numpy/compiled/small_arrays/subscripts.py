@@ -20,54 +20,44 @@ from xarr_numpy.compiled.small_arrays.selections import SELECTING
 _INDICES: Final = """
 define internal i64 @index_of(ptr %item) {
   %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
-  br i1 %is.int, label %read, label %ask
-ask:
+  if %is.int goto read, ask:
   %is.array = call i1 @is_array(ptr %item)
-  br i1 %is.array, label %open, label %no
-open:
+  unless %is.array goto no, open:
   %own = call ptr @word(ptr %item, i64 $AT_VALUE)
   %set = icmp ne ptr %own, null
-  br i1 %set, label %look, label %no
-look:
+  unless %set goto no, look:
   %inner = call i1 @is_of(ptr %own, ptr @PyLong_Type)
-  br i1 %inner, label %read, label %convert
-read:
+  unless %inner goto convert, read:
   %int = phi ptr [ %item, %0 ], [ %own, %look ]
   %number = call i64 @integer(ptr %int)
   ret i64 %number
 convert:
   %kind = call i64 @scalar_kind(ptr %own)
   %whole = icmp sge i64 %kind, $FIRSTINT
-  br i1 %whole, label %call, label %no
-call:
+  unless %whole goto no, call:
   %made = call ptr @PyNumber_Index(ptr %own)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %take
-take:
+  if %lacks goto clear, take:
   %converted = call i64 @integer(ptr %made)
-  call void @Py_DecRef(ptr %made)
+  release %made
   ret i64 %converted
 clear:
   call void @PyErr_Clear()
-  br label %no
-no:
+  then no:
   ret i64 $LEAST
 }
 ; The bytes from one dimension's start to the index in it; least for one that is none, or out of bounds.
 define internal i64 @step_to(ptr %array, i64 %axis, ptr %item) {
   %index = call i64 @index_of(ptr %item)
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
-  %size.slot = getelementptr i64, ptr %sizes, i64 %axis
-  %size = load i64, ptr %size.slot, align 8
+  %size = load i64, ptr %sizes[%axis]
   %is.back = icmp slt i64 %index, 0
   %added = select i1 %is.back, i64 %size, i64 0
   %own = add i64 %index, %added
   %inside = icmp ult i64 %own, %size
-  br i1 %inside, label %yes, label %no
-yes:
+  unless %inside goto no, yes:
   %strides = call ptr @word(ptr %array, i64 $STRIDES)
-  %stride.slot = getelementptr i64, ptr %strides, i64 %axis
-  %stride = load i64, ptr %stride.slot, align 8
+  %stride = load i64, ptr %strides[%axis]
   %bytes = mul i64 %own, %stride
   ret i64 %bytes
 no:
@@ -81,25 +71,20 @@ entry:
   %flags = call i32 @flags(ptr %array)
   %aligned = and i32 %flags, 256
   %odd = icmp eq i32 %aligned, 0
-  br i1 %odd, label %no, label %look
-look:
+  if %odd goto no, look:
   %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
-  br i1 %is.tuple, label %tuple, label %single
-single:
+  if %is.tuple goto tuple, single:
   %is.row = icmp eq i64 %rank, 1
-  br i1 %is.row, label %one, label %no
-one:
+  unless %is.row goto no, one:
   %step = call i64 @step_to(ptr %array, i64 0, ptr %index)
   %bad = icmp eq i64 %step, $LEAST
   %at = getelementptr i8, ptr %data, i64 %step
-  br i1 %bad, label %no, label %give
-give:
+  if %bad goto no, give:
   ret ptr %at
 tuple:
   %count = call i64 @PyTuple_Size(ptr %index)
   %full = icmp eq i64 %count, %rank
-  br i1 %full, label %walk, label %no
-walk:
+  unless %full goto no, walk:
   for %k from 0 below %rank, %here from 0 then %there
   %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
   %stride = call i64 @step_to(ptr %array, i64 %k, ptr %item)
@@ -135,12 +120,10 @@ _FINDING: Final = """\
 look:
   %small = call ptr @value_of(ptr %self)
   %is.small = icmp ne ptr %small, null
-  br i1 %is.small, label %ask, label %large
-large:
+  if %is.small goto ask, large:
   %large.node = call ptr @large_node(ptr %self)
   %shows = icmp ne ptr %large.node, null
-  br i1 %shows, label %ask, label %slow
-ask:
+  unless %shows goto slow, ask:
   %node = phi ptr [ null, %look ], [ %large.node, %large ]
   %of.large = icmp ne ptr %node, null
   %holder = select i1 %of.large, ptr %node, ptr %self
@@ -184,91 +167,71 @@ define ptr @method.__getitem__(ptr %self, ptr %index) {
   %kind = call i64 @kind_of(ptr %buffer)
   %at = call ptr @element(ptr %buffer, ptr %index)
   %is.element = icmp ne ptr %at, null
-  br i1 %is.element, label %element, label %part
-element:
+  unless %is.element goto part, element:
   %plain = call ptr @number_at(ptr %at, i64 %kind)
   %other = icmp eq ptr %plain, null
-  br i1 %other, label %scalar, label %python
-python:
-  call void @Py_IncRef(ptr %device)
+  if %other goto scalar, python:
+  hold %device
   br label %give
 ; By NumPy's own scalar, at an index that it knows.
 scalar:
   %of.array = call i1 @is_array(ptr %index)
   %of.known = icmp ne i64 %kind, 0
-  br i1 %of.known, label %open.index, label %slow
-open.index:
-  br i1 %of.array, label %unwrap, label %read.scalar
-unwrap:
+  unless %of.known goto slow, open.index:
+  unless %of.array goto read.scalar, unwrap:
   %inner = call ptr @word(ptr %index, i64 $AT_VALUE)
-  br label %read.scalar
-read.scalar:
+  then read.scalar:
   %own.index = phi ptr [ %index, %open.index ], [ %inner, %unwrap ]
 ; Arrays in the index are asked for their ints in Python, which may give what is read here away.
-  call void @Py_IncRef(ptr %device)
-  call void @Py_IncRef(ptr %buffer)
-  call void @Py_IncRef(ptr %own.index)
+  hold %device, %buffer, %own.index
   %made.scalar = call ptr @PyObject_GetItem(ptr %buffer, ptr %own.index)
-  call void @Py_DecRef(ptr %own.index)
+  release %own.index
   %no.scalar = icmp eq ptr %made.scalar, null
-  br i1 %no.scalar, label %clear, label %ask.scalar
-ask.scalar:
+  if %no.scalar goto clear, ask.scalar:
   %is.scalar = call i1 @is_scalar(ptr %made.scalar)
-  br i1 %is.scalar, label %take.scalar, label %leave
-take.scalar:
-  call void @Py_DecRef(ptr %buffer)
-  br label %give
-give:
+  unless %is.scalar goto leave, take.scalar:
+  release %buffer
+  then give:
   %number = phi ptr [ %plain, %python ], [ %made.scalar, %take.scalar ]
   %result = call ptr @wrap(ptr %number, ptr %device, i64 1)
   ret ptr %result
 part:
   %itemsize = call i64 @bytes_of(i64 %kind)
   %has.size = icmp sgt i64 %itemsize, 0
-  br i1 %has.size, label %ask.selector, label %slow
-ask.selector:
+  unless %has.size goto slow, ask.selector:
   %selector = call ptr @selector(ptr %index, ptr %device)
   %selects = icmp ne ptr %selector, null
-  br i1 %selects, label %see.size, label %basic
-see.size:
+  unless %selects goto basic, see.size:
   %of.bools = call i1 @is_mask(ptr %selector)
   %any.number = and i1 %of.bools, %of.large
-  br i1 %any.number, label %lose.selector, label %select
-lose.selector:
-  call void @Py_DecRef(ptr %selector)
+  unless %any.number goto select, lose.selector:
+  release %selector
   br label %slow
 select:
   call void @count_reader(ptr %node, i64 1)
   %selected = call ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize)
   call void @count_reader(ptr %node, i64 -1)
-  call void @Py_DecRef(ptr %selector)
+  release %selector
   %none.selected = icmp eq ptr %selected, null
-  br i1 %none.selected, label %ask.error, label %give.selected
-ask.error:
+  unless %none.selected goto give.selected, ask.error:
   %error = call ptr @PyErr_Occurred()
   %is.error = icmp ne ptr %error, null
-  br i1 %is.error, label %give.selected, label %slow
-give.selected:
+  unless %is.error goto slow, give.selected:
   ret ptr %selected
 basic:
   %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
   %is.array.part = icmp sgt i64 %rank, 0
-  br i1 %is.array.part, label %read, label %slow
-read:
-  call void @Py_IncRef(ptr %device)
-  call void @Py_IncRef(ptr %buffer)
+  unless %is.array.part goto slow, read:
+  hold %device, %buffer
   %view = call ptr @PyObject_GetItem(ptr %buffer, ptr %index)
   %lacks = icmp eq ptr %view, null
-  br i1 %lacks, label %clear, label %measure
-clear:
-  call void @Py_DecRef(ptr %buffer)
-  call void @Py_DecRef(ptr %device)
+  unless %lacks goto measure, clear:
+  release %buffer, %device
   call void @PyErr_Clear()
   br label %slow
 measure:
   %is.view = call i1 @is_ndarray(ptr %view)
-  br i1 %is.view, label %choose, label %leave
-choose:
+  unless %is.view goto leave, choose:
   %size = call i64 @size(ptr %view)
   %bytes = mul i64 %size, %itemsize
   %is.short = icmp sle i64 %bytes, $COPIED
@@ -282,15 +245,14 @@ of.node:
   %fits = icmp sle i64 %bytes, $MOSTPLAIN
   br i1 %fits, label %copy, label %leave
 of.value:
-  br i1 %short, label %copy, label %keep
-copy:
+  unless %short goto keep, copy:
   call void @count_reader(ptr %node, i64 1)
   %name = call ptr @state_word(i64 $COPY)
   %arguments = alloca ptr, align 8
   store ptr %view, ptr %arguments, align 8
   %own = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %arguments, i64 1, ptr null)
   call void @count_reader(ptr %node, i64 -1)
-  call void @Py_DecRef(ptr %view)
+  release %view
   %no.memory = icmp eq ptr %own, null
   br i1 %no.memory, label %clear, label %mark
 keep:
@@ -304,48 +266,38 @@ expose:
   %still = icmp eq ptr %now, %buffer
   %set.it = icmp eq i32 %exposed, 0
   %both.so = and i1 %still, %set.it
-  br i1 %both.so, label %mark, label %leave
-mark:
+  unless %both.so goto leave, mark:
   %value = phi ptr [ %own, %copy ], [ %view, %keep ], [ %view, %expose ]
-  call void @Py_DecRef(ptr %buffer)
+  release %buffer
   %reference = call ptr @PyWeakref_NewRef(ptr %self, ptr null)
   %no.reference = icmp eq ptr %reference, null
-  br i1 %no.reference, label %raise, label %pack
-pack:
+  if %no.reference goto raise, pack:
   %step = call ptr @state_word(i64 $INDEX_STEP)
   %outer = call ptr @outer_part(ptr %self)
   %lost = icmp eq ptr %outer, null
-  br i1 %lost, label %drop.reference, label %join
-drop.reference:
-  call void @Py_DecRef(ptr %reference)
+  unless %lost goto join, drop.reference:
+  release %reference
   br label %raise
 join:
   %made = call ptr (i64, ...) @PyTuple_Pack(i64 4, ptr %reference, ptr %step, ptr %index, ptr %outer)
-  call void @Py_DecRef(ptr %outer)
-  call void @Py_DecRef(ptr %reference)
+  release %outer, %reference
   %failed = icmp eq ptr %made, null
-  br i1 %failed, label %raise, label %wrap
-raise:
-  call void @Py_DecRef(ptr %value)
-  call void @Py_DecRef(ptr %device)
+  unless %failed goto wrap, raise:
+  release %value, %device
   ret ptr null
 wrap:
   %array = call ptr @wrap(ptr %value, ptr %device, i64 0)
   %unmade = icmp eq ptr %array, null
-  br i1 %unmade, label %forget, label %note
-forget:
-  call void @Py_DecRef(ptr %made)
+  unless %unmade goto note, forget:
+  release %made
   ret ptr null
 note:
   %before = call ptr @exchange(ptr %array, i64 $AT_PART, ptr %made)
   ret ptr %array
 leave:
   %unused = phi ptr [ %made.scalar, %ask.scalar ], [ %view, %measure ], [ %view, %of.node ], [ %view, %expose ]
-  call void @Py_DecRef(ptr %unused)
-  call void @Py_DecRef(ptr %buffer)
-  call void @Py_DecRef(ptr %device)
-  br label %slow
-slow:
+  release %unused, %buffer, %device
+  then slow:
   %method = call ptr @state_word(i64 $READ)
   %by.python = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %index, ptr null)
   ret ptr %by.python
@@ -358,14 +310,12 @@ _WRITING: Final = (
 ; Whether a value is one of this kind of element, or a number that it takes as the op would.
 define internal i1 @is_taken(ptr %value, i64 %kind) {
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
-  br i1 %is.float, label %float, label %a
-float:
+  unless %is.float goto a, float:
   %is.double = icmp eq i64 %kind, 1
   ret i1 %is.double
 a:
   %is.int = call i1 @is_of(ptr %value, ptr @PyLong_Type)
-  br i1 %is.int, label %int, label %b
-int:
+  unless %is.int goto b, int:
   %number = call i64 @integer(ptr %value)
   %exact = call i1 @is_exact(i64 %number)
   %of.double = icmp eq i64 %kind, 1
@@ -383,8 +333,7 @@ define internal void @store(ptr %value, i64 %kind, ptr %at) {
   switch i64 %kind, label %bool [ i64 1, label %double  i64 2, label %int ]
 double:
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
-  br i1 %is.float, label %float, label %whole
-float:
+  unless %is.float goto whole, float:
   %number = call double @PyFloat_AsDouble(ptr %value)
   store double %number, ptr %at, align 8
   ret void
@@ -405,11 +354,9 @@ bool:
 }
 define ptr @method.__setitem__(ptr %self, ptr %arguments, i64 %count) {
   %is.two = icmp eq i64 %count, 2
-  br i1 %is.two, label %begin, label %slow
-begin:
+  unless %is.two goto slow, begin:
   %index = load ptr, ptr %arguments, align 8
-  %second = getelementptr ptr, ptr %arguments, i64 1
-  %given = load ptr, ptr %second, align 8
+  %given = load ptr, ptr %arguments[1]
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
@@ -421,52 +368,43 @@ begin:
   %own = call ptr @word(ptr %given, i64 $CLASS)
   %class = call ptr @state_word(i64 $ARRAY)
   %of.array = icmp eq ptr %own, %class
-  br i1 %of.array, label %unwrap, label %fit
-unwrap:
+  unless %of.array goto fit, unwrap:
   %their.device = call ptr @word(ptr %given, i64 $AT_DEVICE)
   %same = icmp eq ptr %their.device, %device
   %held = call ptr @word(ptr %given, i64 $AT_VALUE)
   %has = icmp ne ptr %held, null
   %fine = and i1 %same, %has
-  br i1 %fine, label %fit, label %slow
-fit:
+  unless %fine goto slow, fit:
   %value = phi ptr [ %given, %open ], [ %held, %unwrap ]
   %at = call ptr @element(ptr %buffer, ptr %index)
   %is.element = icmp ne ptr %at, null
-  br i1 %is.element, label %element, label %part
-element:
+  unless %is.element goto part, element:
   %taken = call i1 @is_taken(ptr %value, i64 %kind)
-  br i1 %taken, label %hold, label %slow
-hold:
-  call void @Py_IncRef(ptr %index)
+  unless %taken goto slow, hold:
+  hold %index
   br label %find
 part:
   %itemsize = call i64 @bytes_of(i64 %kind)
   %has.size = icmp sgt i64 %itemsize, 0
-  br i1 %has.size, label %ask.selector, label %slow
-ask.selector:
+  unless %has.size goto slow, ask.selector:
   %selector = call ptr @selector(ptr %index, ptr %device)
   %selects = icmp ne ptr %selector, null
-  br i1 %selects, label %select, label %basic
-select:
+  unless %selects goto basic, select:
   %selected.rank = call i64 @rank_of_selection(ptr %buffer, ptr %selector, i64 %itemsize)
   br label %judge
 basic:
   %basic.rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
-  call void @Py_IncRef(ptr %index)
-  br label %judge
-judge:
+  hold %index
+  then judge:
   %rank = phi i64 [ %selected.rank, %select ], [ %basic.rank, %basic ]
   %part.index = phi ptr [ %selector, %select ], [ %index, %basic ]
   %is.part.index = icmp sgt i64 %rank, 0
-  br i1 %is.part.index, label %compare, label %lose
-lose:
-  call void @Py_DecRef(ptr %part.index)
+  if %is.part.index goto compare, lose:
+  release %part.index
   br label %slow
 compare:
   %is.array.value = call i1 @is_ndarray(ptr %value)
-  br i1 %is.array.value, label %types, label %number
-types:
+  unless %is.array.value goto number, types:
   %from = call ptr @word(ptr %value, i64 $DESCR)
   %to = call ptr @word(ptr %buffer, i64 $DESCR)
   %alike = icmp eq ptr %from, %to
@@ -481,29 +419,23 @@ number:
 find:
   %own.index = phi ptr [ %index, %hold ], [ %part.index, %types ], [ %part.index, %number ]
   %elements = zext i1 %is.element to i64
-  call void @Py_IncRef(ptr %value)
+  hold %value
 ; Held, the buffer's address is that of no other one that Python, as it looks for the line, gives the Array.
-  call void @Py_IncRef(ptr %buffer)
+  hold %buffer
   %line = call ptr @locate(i64 %elements)
   %failed = icmp eq ptr %line, null
-  br i1 %failed, label %raise, label %prove
-raise:
-  call void @Py_DecRef(ptr %own.index)
-  call void @Py_DecRef(ptr %value)
-  call void @Py_DecRef(ptr %buffer)
+  unless %failed goto prove, raise:
+  release %own.index, %value, %buffer
   ret ptr null
 ; From here to the write no Python runs: the Array alone refers to memory that it may write to.
 prove:
   %shown = call ptr @word(ptr %self, i64 $AT_SHOWN)
   %is.part = call i1 @is_part(ptr %self)
-  call void @Py_DecRef(ptr %buffer)
-  br i1 %is.part, label %leave, label %see.node
-see.node:
-  br i1 %of.large, label %prove.large, label %prove.small
-prove.large:
+  release %buffer
+  if %is.part goto leave, see.node:
+  unless %of.large goto prove.small, prove.large:
   %still = icmp eq ptr %shown, %node
-  br i1 %still, label %ask.node, label %leave
-ask.node:
+  unless %still goto leave, ask.node:
   %is.own = call i1 @is_own(ptr %node, ptr %buffer)
   br i1 %is.own, label %write, label %leave
 prove.small:
@@ -511,8 +443,7 @@ prove.small:
   %now = call ptr @word(ptr %self, i64 $AT_VALUE)
   %changed = icmp ne ptr %now, %buffer
   %bad = or i1 %has.node, %changed
-  br i1 %bad, label %leave, label %count.references
-count.references:
+  if %bad goto leave, count.references:
   %references = load i32, ptr %buffer, align 4
   %alone = icmp eq i32 %references, 1
   %base = call ptr @word(ptr %buffer, i64 $BASE)
@@ -522,42 +453,34 @@ count.references:
   %open.to.writes = icmp ne i32 %writeable, 0
   %first = and i1 %alone, %based
   %all = and i1 %first, %open.to.writes
-  br i1 %all, label %write, label %leave
-write:
-  call void @Py_IncRef(ptr %holder)
-  br i1 %is.element, label %write.element, label %write.part
-write.element:
+  unless %all goto leave, write:
+  hold %holder
+  unless %is.element goto write.part, write.element:
   call void @store(ptr %value, i64 %kind, ptr %at)
   br label %done
 ; NumPy lets other threads run while it writes many elements, which may give the Array another node.
 write.part:
-  call void @Py_IncRef(ptr %buffer)
+  hold %buffer
   call void @open_memory(ptr %buffer, i1 true)
   %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %own.index, ptr %value)
   %stays.open = xor i1 %of.large, true
   call void @open_memory(ptr %buffer, i1 %stays.open)
-  call void @Py_DecRef(ptr %buffer)
+  release %buffer
   %refused = icmp ne i32 %status, 0
-  br i1 %refused, label %clear, label %done
-clear:
+  unless %refused goto done, clear:
   call void @PyErr_Clear()
-  call void @Py_DecRef(ptr %holder)
+  release %holder
   br label %leave
 done:
   %slot = select i1 %of.large, i64 $ATNODE__LOCATION, i64 $AT_LOCATION
   %before = call ptr @exchange(ptr %holder, i64 %slot, ptr %line)
   call void @drop(ptr %before)
-  call void @Py_DecRef(ptr %holder)
-  call void @Py_DecRef(ptr %own.index)
-  call void @Py_DecRef(ptr %value)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  release %holder, %own.index, %value
+  hold @_Py_NoneStruct
   ret ptr @_Py_NoneStruct
 leave:
-  call void @Py_DecRef(ptr %own.index)
-  call void @Py_DecRef(ptr %line)
-  call void @Py_DecRef(ptr %value)
-  br label %slow
-slow:
+  release %own.index, %line, %value
+  then slow:
   %method = call ptr @state_word(i64 $WRITE)
   %by.python = call ptr @call_python(
     ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %count, ptr null)

@@ -12,39 +12,33 @@ define ptr @method.$METHOD(ptr %self, ptr %unused) {
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
-  br i1 %usual, label %look, label %slow
-look:
+  unless %usual goto slow, look:
   %own = call ptr @value_of(ptr %self)
   %set = icmp ne ptr %own, null
-  br i1 %set, label %ask, label %slow
-ask:
+  unless %set goto slow, ask:
   %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
   %is.float = call i1 @is_of(ptr %own, ptr @PyFloat_Type)
-  br i1 %is.float, label %float, label %other
-float:
+  unless %is.float goto other, float:
   %double = call double @PyFloat_AsDouble(ptr %own)
   %changed = $DOUBLE
   %number = call ptr @PyFloat_FromDouble(double %changed)
   br label %wrap
 other:
   %is.ndarray = call i1 @is_ndarray(ptr %own)
-  br i1 %is.ndarray, label %array, label %slow
-array:
+  unless %is.ndarray goto slow, array:
   %kind = call i64 @kind_of(ptr %own)
   %doubles = icmp eq i64 %kind, 1
-  br i1 %doubles, label %call, label %slow
-call:
-  call void @Py_IncRef(ptr %own)
+  unless %doubles goto slow, call:
+  hold %own
   %made = call ptr @$CALL(ptr %own)
-  call void @Py_DecRef(ptr %own)
+  release %own
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %clear, label %wrap
-clear:
+  unless %lacks goto wrap, clear:
   call void @PyErr_Clear()
   br label %slow
 wrap:
   %value = phi ptr [ %number, %float ], [ %made, %call ]
-  call void @Py_IncRef(ptr %device)
+  hold %device
   %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
   ret ptr %result
 slow:
@@ -58,33 +52,28 @@ slow:
 _POWER: Final = """
 define ptr @method.$METHOD(ptr %self, ptr %arguments, i64 %count) {
   %is.one = icmp eq i64 %count, 1
-  br i1 %is.one, label %begin, label %slow
-begin:
+  unless %is.one goto slow, begin:
   %exponent = load ptr, ptr %arguments, align 8
   %is.int = call i1 @is_of(ptr %exponent, ptr @PyLong_Type)
-  br i1 %is.int, label %read, label %slow
-read:
+  unless %is.int goto slow, read:
   %number = call i64 @integer(ptr %exponent)
   %is.two = icmp eq i64 %number, 2
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %some = and i1 %is.two, %is.array
   %usual = and i1 %some, %is.free
-  br i1 %usual, label %look, label %slow
-look:
+  unless %usual goto slow, look:
   %own = call ptr @value_of(ptr %self)
   %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
-  call void @Py_IncRef(ptr %device)
+  hold %device
   %value = call ptr @compute.mul(ptr %own, ptr %own, i1 false)
   %unsure = icmp eq ptr %value, null
-  br i1 %unsure, label %leave, label %wrap
-wrap:
+  if %unsure goto leave, wrap:
   %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
   ret ptr %result
 leave:
   call void @drop(ptr %device)
-  br label %slow
-slow:
+  then slow:
   %method = call ptr @state_word(i64 $FALLBACK)
   %by.python = call ptr @call_python(
     ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %count, ptr null)
@@ -98,16 +87,13 @@ define ptr @method.$METHOD(ptr %self, ptr %unused) {
   %is.array = call i1 @is_array(ptr %self)
   %is.free = call i1 @is_free()
   %usual = and i1 %is.array, %is.free
-  br i1 %usual, label %look, label %slow
-look:
+  unless %usual goto slow, look:
   %own = call ptr @value_of(ptr %self)
   %set = icmp ne ptr %own, null
-  br i1 %set, label %ask, label %slow
-ask:
+  unless %set goto slow, ask:
   %is = call i1 @is_of(ptr %own, ptr @$WANTED)
-  br i1 %is, label %give, label %slow
-give:
-  call void @Py_IncRef(ptr %own)
+  unless %is goto slow, give:
+  hold %own
   ret ptr %own
 slow:
   %method = call ptr @state_word(i64 $FALLBACK)

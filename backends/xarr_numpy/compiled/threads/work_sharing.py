@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.processor import PROCESSOR
 
 #: Bytes between numbers that different threads write, two cache lines.
@@ -63,7 +64,7 @@ def text(clock: int, architecture: str) -> str:
     """The module; clock: the number of the system's monotonic clock."""
     pause, declared = _PAUSES.get(architecture, ("", ""))
     parts = (_DECLARATIONS, declared, _now(clock), _wait(pause), _RANGES, _serve(), _share())
-    return "\n".join(parts)
+    return expand("\n".join(parts))
 
 
 def _now(clock: int) -> str:
@@ -72,8 +73,7 @@ define internal i64 @now() nounwind {{
   %time = alloca [2 x i64], align 8
   %status = call i32 @clock_gettime(i32 {clock}, ptr %time)
   %seconds = load i64, ptr %time, align 8
-  %rest.slot = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.slot, align 8
+  %rest = load i64, ptr %time[1]
   %whole = mul i64 %seconds, 1000000000
   %now = add i64 %whole, %rest
   ret i64 %now
@@ -87,25 +87,21 @@ define internal i64 @look(ptr %gate, i64 %bits, i1 %set) nounwind {{
 entry:
   %start = call i64 @now()
   %until = add i64 %start, {PROCESSOR.awake_nanoseconds}
-  br label %look
-look:
+  then look:
   %n = phi i64 [ 0, %entry ], [ %n1, %again ], [ 0, %clock ]
   %state = load atomic i64, ptr %gate seq_cst, align 8
   %these = and i64 %state, %bits
   %some = icmp ne i64 %these, 0
   %differs = xor i1 %some, %set
-  br i1 %differs, label %again, label %end
-again:
+  unless %differs goto end, again:
   {pause}
   %n1 = add i64 %n, 1
   %long = icmp eq i64 %n1, {LOOKS}
-  br i1 %long, label %clock, label %look
-clock:
+  unless %long goto look, clock:
   %yielded = call i32 @sched_yield()
   %time = call i64 @now()
   %late = icmp sgt i64 %time, %until
-  br i1 %late, label %end, label %look
-end:
+  unless %late goto look, end:
   ret i64 %state
 }}"""
 
@@ -127,13 +123,11 @@ define internal void @ranges(ptr %pool) nounwind {{
 entry:
 {_load_fields(JOB_FIELDS, "%pool", JOB, _KINDS)}
   %next.slot = getelementptr i8, ptr %pool, i64 {NEXT}
-  br label %take
-take:
+  then take:
   %begin = load atomic i64, ptr %next.slot monotonic, align 8
   %left = sub i64 %end, %begin
   %some = icmp sgt i64 %left, 0
-  br i1 %some, label %cut, label %none
-cut:
+  unless %some goto none, cut:
   %part = sdiv i64 %left, %parts
   %is.little = icmp slt i64 %part, %least
   %piece = select i1 %is.little, i64 %least, i64 %part
@@ -146,13 +140,11 @@ cut:
   %after = add i64 %begin, %size
   %exchanged = cmpxchg ptr %next.slot, i64 %begin, i64 %after monotonic monotonic
   %is.mine = extractvalue {{ i64, i1 }} %exchanged, 1
-  br i1 %is.mine, label %run, label %take
-run:
+  unless %is.mine goto take, run:
   call void %phase(ptr %buffers, i64 %begin, i64 %after)
   %now = call i64 @now()
   %is.late = icmp sgt i64 %now, %until
-  br i1 %is.late, label %none, label %take
-none:
+  unless %is.late goto take, none:
   ret void
 }}"""
 
@@ -163,24 +155,20 @@ define void @serve(ptr %worker) nounwind {{
 entry:
 {_load_fields(("lock", "pool"), "%worker", LOCK, _KINDS)}
   %gate = getelementptr i8, ptr %pool, i64 {GATE}
-  br label %look
-look:
+  then look:
   %seen = call i64 @look(ptr %gate, i64 {_OPEN}, i1 true)
   %seen.open = and i64 %seen, {_OPEN}
   %is.open = icmp ne i64 %seen.open, 0
-  br i1 %is.open, label %enter, label %rest
-enter:
+  unless %is.open goto rest, enter:
   %one.more = add i64 %seen, 1
   %entered = cmpxchg ptr %gate, i64 %seen, i64 %one.more seq_cst seq_cst
   %is.in = extractvalue {{ i64, i1 }} %entered, 1
-  br i1 %is.in, label %work, label %look
-work:
+  unless %is.in goto look, work:
   call void @ranges(ptr %pool)
   %closed = atomicrmw and ptr %gate, i64 {~_OPEN} seq_cst
   %left = atomicrmw sub ptr %gate, i64 1 seq_cst
   %is.awaited = icmp eq i64 %left, {_CALLER_SLEEPS + 1}
-  br i1 %is.awaited, label %tell, label %look
-tell:
+  unless %is.awaited goto look, tell:
   %done.slot = getelementptr i8, ptr %pool, i64 {WORKERS + DONE}
   %done = load ptr, ptr %done.slot, align 8
   call void @PyThread_release_lock(ptr %done)
@@ -190,12 +178,10 @@ rest:
   %again = load atomic i64, ptr %gate seq_cst, align 8
   %again.open = and i64 %again, {_OPEN}
   %is.open.again = icmp ne i64 %again.open, 0
-  br i1 %is.open.again, label %rise, label %sleep
-rise:
+  unless %is.open.again goto sleep, rise:
   %risen = cmpxchg ptr %worker, i64 1, i64 0 seq_cst seq_cst
   %is.up = extractvalue {{ i64, i1 }} %risen, 1
-  br i1 %is.up, label %look, label %sleep
-sleep:
+  if %is.up goto look, sleep:
   %woken = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
   br label %look
 }}"""
@@ -213,8 +199,7 @@ define i64 @share(ptr %pool, ptr %phase, ptr %buffers, i64 %begin, i64 %end, i64
 entry:
   %took = cmpxchg ptr %pool, i64 0, i64 1 seq_cst seq_cst
   %is.free = extractvalue {{ i64, i1 }} %took, 1
-  br i1 %is.free, label %open, label %alone
-alone:
+  if %is.free goto open, alone:
   call void %phase(ptr %buffers, i64 %begin, i64 %end)
   ret i64 %end
 open:
@@ -229,46 +214,38 @@ open:
   %number = load i64, ptr %workers, align 8
   %is.less = icmp slt i64 %wake, %number
   %called = select i1 %is.less, i64 %wake, i64 %number
-  br label %wakes
-wakes:
+  then wakes:
   %w = phi i64 [ 0, %open ], [ %w1, %next ]
   %is.enough = icmp eq i64 %w, %called
-  br i1 %is.enough, label %work, label %see
-see:
+  if %is.enough goto work, see:
   %offset = mul i64 %w, {APART}
   %worker.offset = add i64 %offset, {FIRST}
   %worker = getelementptr i8, ptr %workers, i64 %worker.offset
   %roused = cmpxchg ptr %worker, i64 1, i64 0 seq_cst seq_cst
   %slept = extractvalue {{ i64, i1 }} %roused, 1
-  br i1 %slept, label %rouse, label %next
-rouse:
+  unless %slept goto next, rouse:
   %lock.slot = getelementptr i8, ptr %worker, i64 {LOCK}
   %lock = load ptr, ptr %lock.slot, align 8
   call void @PyThread_release_lock(ptr %lock)
-  br label %next
-next:
+  then next:
   %w1 = add i64 %w, 1
   br label %wakes
 work:
   call void @ranges(ptr %pool)
   %closed = atomicrmw and ptr %gate, i64 {~_OPEN} seq_cst
-  br label %wait
-wait:
+  then wait:
   %seen = call i64 @look(ptr %gate, i64 {_INSIDE}, i1 false)
   %inside = and i64 %seen, {_INSIDE}
   %is.over = icmp eq i64 %inside, 0
-  br i1 %is.over, label %over, label %rest
-rest:
+  if %is.over goto over, rest:
   %waits = or i64 %seen, {_CALLER_SLEEPS}
   %said = cmpxchg ptr %gate, i64 %seen, i64 %waits seq_cst seq_cst
   %is.said = extractvalue {{ i64, i1 }} %said, 1
-  br i1 %is.said, label %sleep, label %wait
-sleep:
+  unless %is.said goto wait, sleep:
   %done.slot = getelementptr i8, ptr %workers, i64 {DONE}
   %done = load ptr, ptr %done.slot, align 8
   %told = call i32 @PyThread_acquire_lock(ptr %done, i32 1)
-  br label %over
-over:
+  then over:
   %reached = load atomic i64, ptr %next.slot monotonic, align 8
   store atomic i64 0, ptr %gate seq_cst, align 8
   store atomic i64 0, ptr %pool seq_cst, align 8
