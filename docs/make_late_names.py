@@ -20,12 +20,19 @@ _HEAD: Final = '''\
 Written by docs/make_late_names.py from `xarr/__init__.py` and the `__all__` of modules: change these, run it.
 """
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from typing import Final
 
+_ROWS: Final = """\
+'''
+_END: Final = '''\
+"""
+
 #: From a module below `xarr` to the names that it gives; none if the module itself is the name.
-LATE_MODULES: Final = {
+LATE_MODULES: Final = {module: tuple(names) for module, *names in map(str.split, _ROWS.splitlines())}
 '''
 
 
@@ -61,19 +68,7 @@ def _imports_for_types(tree: ast.Module) -> Iterator[ast.ImportFrom]:
 def text() -> str:
     """The module, as it should be."""
     modules = late_modules((CHECKOUT / "xarr" / "__init__.py").read_text(encoding="utf-8"))
-    return "".join([_HEAD, *(_row(module, names) for module, names in modules.items()), "}\n"])
-
-
-def _row(module: str, names: list[str]) -> str:
-    """A row of the table, as ruff formats it."""
-    row = f'    "{module}": ({", ".join(map(_quote, names))}{"," * (len(names) == 1)}),\n'
-    if len(row) <= 111:
-        return row
-    return "".join([f'    "{module}": (\n', *(f"        {_quote(name)},\n" for name in names), "    ),\n"])
-
-
-def _quote(name: str) -> str:
-    return f'"{name}"'
+    return "".join([_HEAD, *(" ".join((module, *names)) + "\n" for module, names in modules.items()), _END])
 
 
 if __name__ == "__main__":
