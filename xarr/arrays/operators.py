@@ -124,8 +124,10 @@ def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]
     return operator(symbol, function), reflect(symbol, function), in_place(symbol, function)
 
 
-def operator(symbol: str, function: Function) -> Method:
-    """The method of the expression `self symbol other`, for which `function` computes."""
+def operator(
+    symbol: str, function: Function, otherwise: Function = lambda self, other: NotImplemented
+) -> Method:
+    """The method of the expression `self symbol other`, for which `function` computes, `otherwise` of what it takes not."""
 
     small, repeat = OPERATORS.get(symbol), repeat_of(function)
     if small is not None:
@@ -144,7 +146,7 @@ def operator(symbol: str, function: Function) -> Method:
         except XarrError as error:
             shorten(error, "")
             raise
-        return NotImplemented  # type: ignore[no-any-return]
+        return otherwise(self, other)
 
     return _name_method(
         method, f"__{_NAMES[symbol]}__", f"self {symbol} other, by `xarr.{function.__name__}`."
@@ -225,28 +227,14 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
 
     An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
     """
-    name, small, repeat = f"__{_NAMES[symbol]}__", OPERATORS[symbol], repeat_of(function)
-    small.record = function
 
-    def method(self: Array, other: ArrayLike) -> Array:
-        try:
-            if self._value is None and (result := repeat(self, other, frame_of(1))) is not None:
-                return result
-            if not obstacles:
-                result = small.combine(self, other, frame_of(1))
-                if result is not None:
-                    return result
-            if is_operand(other):
-                return function(self, other)
-        except XarrError as error:
-            shorten(error, "")
-            raise
+    def compare_unknown(self: Array, other: Any) -> Array:
         if getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY) is not _UFUNC_OF_NUMPY:
             return NotImplemented  # type: ignore[no-any-return]
-        answer = getattr(type(other), name)(other, self)
+        answer = getattr(type(other), f"__{_NAMES[symbol]}__")(other, self)
         return full_like(self, outcome, PREDICATE) if answer is NotImplemented else answer
 
-    return _name_method(method, name, f"self {symbol} other, by `xarr.{function.__name__}`.")
+    return operator(symbol, function, compare_unknown)
 
 
 def repeating(symbol: str, function: Function) -> tuple[Method, Method, Method]:
