@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr_numpy.compiled.codegen.instructions import Block, register_type
 from xarr_numpy.compiled.codegen.registers import Registers
 from xarr_numpy.processor import PROCESSOR
+
+
+class Phi(NamedTuple):
+    """A register of a type that has one value in the first round of a loop, and another one in each that follows."""
+
+    slot: str
+    kind: str
+    first: str
+    following: str
+
+
+@dataclass
+class Rounds:
+    """A loop while it is written: its counter, what that is in the next round, and other registers that change."""
+
+    counter: str
+    following: str = ""
+    phis: list[Phi] = field(default_factory=list)
 
 
 class Accumulators(Registers):
@@ -32,20 +55,36 @@ class Accumulators(Registers):
         wide: bool,
         slots: list[list[str]],
         first: list[list[str]],
-        before: str,
         following: list[list[str]],
-        last: str,
-    ) -> list[str]:
-        lines = []
+    ) -> Iterator[Phi]:
+        """What accumulators have in their slots: first, and after a round."""
         width = self.width if wide else 1
-        for number, accumulator in enumerate(accumulators):
-            for k, value in enumerate(accumulator.results):
-                kind = register_type(value.dtype, width)
-                lines.append(
-                    f"{slots[number][k]} = phi {kind} [ {first[number][k]}, %{before} ], "
-                    f"[ {following[number][k]}, %{last} ]"
-                )
-        return lines
+        for accumulator, *registers in zip(accumulators, slots, first, following, strict=True):
+            for value, *row in zip(accumulator.results, *registers, strict=True):
+                slot, x, y = row
+                yield Phi(slot, register_type(value.dtype, width), x, y)
+
+    @contextmanager
+    def rounds(self, labels: Sequence[str], begin: str, end: str) -> Iterator[Rounds]:
+        """Write a loop from one number up to another, whose blocks have these labels; the caller writes the body."""
+        head, body, done, *_ = labels
+        rounds, before, around = Rounds(f"%{head}.i"), self.label, (dict(self.base), self.mask)
+        self.write(f"br label %{head}")
+        self.begin(head)
+        line = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {rounds.counter}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside = self.inner()
+        self.begin(body)
+        yield rounds
+        self.base, self.mask = around
+        self.write(f"br label %{head}")
+        phis = [Phi(rounds.counter, "i64", begin, rounds.following), *rounds.phis]
+        self.lines[line:line] = [
+            f"{slot} = phi {kind} [ {x}, %{before} ], [ {y}, %{self.label} ]" for slot, kind, x, y in phis
+        ]
+        self.leave(outside)
+        self.begin(done)
 
     def combine(
         self, accumulator: Accumulator, held: list[str], terms: tuple[Value, ...], wide: bool
@@ -56,13 +95,14 @@ class Accumulators(Registers):
         names = dict(zip(accumulator.left, held, strict=True))
         added = accumulator.arguments or accumulator.right
         names.update((name, self.block.operand(term, width)) for name, term in zip(added, terms, strict=True))
-        return self._emit(accumulator.step or accumulator.combined, names, wide)
+        return self.emit_apart(accumulator.step or accumulator.combined, names, wide)
 
     def merge(self, accumulator: Accumulator, left: list[str], right: list[str], wide: bool) -> list[str]:
         names = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
-        return self._emit(accumulator.combined, names, wide)
+        return self.emit_apart(accumulator.combined, names, wide)
 
-    def _emit(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
+    def emit_apart(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
+        """The registers of values that are computed of these names alone, in lanes if they are `wide`."""
         width = self.width if wide else 1
         block = Block(width, lambda value: wide, prefix=f"{self.labels('c')[0]}.")
         block.emit(values, names)

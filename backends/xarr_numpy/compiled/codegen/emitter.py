@@ -14,6 +14,7 @@ from itertools import groupby
 
 from xarr.compiler.loop_ir.loops import Buffer, Carry, Kernel, Loop, LoopError, Memory, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value, constant_of, in_order
+from xarr_numpy.compiled.codegen.accumulators import Phi
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, register_type
 from xarr_numpy.compiled.codegen.scan_loops import ScanLoops
 from xarr_numpy.compiled.codegen.templates import Template
@@ -296,38 +297,21 @@ class _PhaseIR(ScanLoops):
         return following, self._registers_of([carry.following for carry in loop.carries])
 
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
-        head, body, done = self.labels("head", "body", "done")
+        labels = self.labels("head", "body", "done")
         # In a vector loop every lane accumulates its own.
         wide = bool(self.base)
         first = self.starts(loop.accumulators, wide)
         initial = self._registers_of([carry.initial for carry in loop.carries])
-        before_label = self.label
-        self.write(f"br label %{head}")
-        self.begin(head)
-        index = f"%{head}.i"
-        slots = self.phi_slots(loop.accumulators, head)
-        held = [f"%{head}.c{number}" for number in range(len(loop.carries))]
+        slots = self.phi_slots(loop.accumulators, labels[0])
+        held = [f"%{labels[0]}.c{number}" for number in range(len(loop.carries))]
         self._name_carries(loop, held)
-        line = len(self.lines)
-        self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
-        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
-        outside = self.inner()
-        self.begin(body)
-        self.block.names[loop.index] = index
-        following, carried = self._iterate(loop, slots)
-        step = self.line(f"add nsw i64 {index}, 1")
-        last = self.label
-        self.write(f"br label %{head}")
-        phis = [f"{index} = phi i64 [ {begin}, %{before_label} ], [ {step}, %{last} ]"]
-        phis += self.phis(loop.accumulators, wide, slots, first, before_label, following, last)
-        rows = zip(loop.carries, held, initial, carried, strict=True)
-        phis += [
-            f"{slot} = phi {self._kind(carry)} [ {x}, %{before_label} ], [ {y}, %{last} ]"
-            for carry, slot, x, y in rows
-        ]
-        self.lines[line:line] = phis
-        self.leave(outside)
-        self.begin(done)
+        with self.rounds(labels, begin, end) as rounds:
+            self.block.names[loop.index] = rounds.counter
+            following, carried = self._iterate(loop, slots)
+            rounds.following = self.line(f"add nsw i64 {rounds.counter}, 1")
+            rounds.phis += self.phis(loop.accumulators, wide, slots, first, following)
+            kinds = map(self._kind, loop.carries)
+            rounds.phis += map(Phi, held, kinds, initial, carried)
         self._name_results(loop, slots, held)
 
     def _name_results(self, loop: Loop, slots: list[list[str]], held: list[str]) -> None:

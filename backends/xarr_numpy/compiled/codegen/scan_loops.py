@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xarr.compiler.loop_ir.loops import Loop, Prefix, Search
 from xarr.compiler.loop_ir.scalars import BOOL, Value
-from xarr_numpy.compiled.codegen.instructions import Block, numbers_of, register_type
+from xarr_numpy.compiled.codegen.accumulators import Phi
+from xarr_numpy.compiled.codegen.instructions import numbers_of, register_type
 from xarr_numpy.compiled.codegen.vector_loops import VectorLoops
 from xarr_numpy.processor import PROCESSOR
 
@@ -38,44 +39,33 @@ class ScanLoops(VectorLoops):
 
         Gives where that iteration begins, or where the loop ends, and which lanes of its last register are wanted.
         """
-        head, body, further, done = self.labels("head", "body", "further", "done")
+        labels = head, _, done, further = self.labels("head", "body", "done", "further")
         lanes = f"<{self.width} x i1>"
-        base, before_label = f"%{head}.i", self.label
-        self.write(f"br label %{head}")
-        self.begin(head)
-        line_number = len(self.lines)
-        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
-        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
-        outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
-        self.begin(body)
-        # As wide as what is compared: bits would be packed before they are looked at.
-        number = f"i{_compared_bits(search.condition)}"
-        kind, wanted = f"<{self.width} x {number}>", ""
-        for copy in range(copies):
-            inside = self.inner()
-            self.base[loop.index] = self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
-            if masked:
-                self.mask = self.first_lanes(base, end)
-            self.compute([search.condition])
-            truths = self.block.operand(search.condition, self.width)
-            if masked:
-                truths = self.line(f"and {lanes} {truths}, {self.mask}")
-            spread = self.line(f"sext {lanes} {truths} to {kind}")
-            wanted = self.line(f"or {kind} {wanted}, {spread}") if wanted else spread
-            self.leave(inside)
-        self.base, self.mask = around_base, around_mask
-        bits = f"i{self.width * int(number[1:])}"
-        some = self.line(f"icmp ne {bits} {self.line(f'bitcast {kind} {wanted} to {bits}')}, 0")
-        last = self.label
-        self.write(f"br i1 {some}, label %{done}, label %{further}")
-        self.begin(further)
-        next_base = self.line(f"add nsw i64 {base}, {copies * self.width}")
-        self.write(f"br label %{head}")
-        self.lines.insert(
-            line_number, f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{further} ]"
-        )
-        self.leave(outside)
-        self.begin(done)
+        with self.rounds(labels, begin, end) as rounds:
+            base = rounds.counter
+            # As wide as what is compared: bits would be packed before they are looked at.
+            number = f"i{_compared_bits(search.condition)}"
+            kind, wanted = f"<{self.width} x {number}>", ""
+            for copy in range(copies):
+                inside = self.inner()
+                self.base[loop.index] = (
+                    self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
+                )
+                if masked:
+                    self.mask = self.first_lanes(base, end)
+                self.compute([search.condition])
+                truths = self.block.operand(search.condition, self.width)
+                if masked:
+                    truths = self.line(f"and {lanes} {truths}, {self.mask}")
+                spread = self.line(f"sext {lanes} {truths} to {kind}")
+                wanted = self.line(f"or {kind} {wanted}, {spread}") if wanted else spread
+                self.leave(inside)
+            bits = f"i{self.width * int(number[1:])}"
+            some = self.line(f"icmp ne {bits} {self.line(f'bitcast {kind} {wanted} to {bits}')}, 0")
+            last = self.label
+            self.write(f"br i1 {some}, label %{done}, label %{further}")
+            self.begin(further)
+            rounds.following = self.line(f"add nsw i64 {base}, {copies * self.width}")
         nothing = f"[ zeroinitializer, %{head} ]"
         return base, self.line(f"phi {lanes} {nothing}, [ {truths}, %{last} ]")
 
@@ -96,35 +86,17 @@ class ScanLoops(VectorLoops):
 
     def _scan_iterations(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
         """A loop of one register an iteration; the totals at its end, in all lanes."""
-        head, body, done = self.labels("head", "body", "done")
-        before_label = self.label
-        self.write(f"br label %{head}")
-        self.begin(head)
-        base = f"%{head}.i"
-        slots = [f"%{head}.p{number}" for number in range(len(held))]
-        line_number = len(self.lines)
-        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
-        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
-        outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
-        self.begin(body)
-        self.base[loop.index] = base
-        if masked:
-            self.mask = self.first_lanes(base, end)
-        following = [self._runs(prefix, slot) for prefix, slot in zip(loop.prefixes, slots, strict=True)]
-        self.body(loop)
-        self.base, self.mask = around_base, around_mask
-        next_base = self.line(f"add nsw i64 {base}, {self.width}")
-        last = self.label
-        self.write(f"br label %{head}")
-        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
-        kinds = [register_type(prefix.running.dtype, self.width) for prefix in loop.prefixes]
-        rows = zip(slots, kinds, held, following, strict=True)
-        phis += [
-            f"{slot} = phi {kind} [ {x}, %{before_label} ], [ {y}, %{last} ]" for slot, kind, x, y in rows
-        ]
-        self.lines[line_number:line_number] = phis
-        self.leave(outside)
-        self.begin(done)
+        labels = self.labels("head", "body", "done")
+        slots = [f"%{labels[0]}.p{number}" for number in range(len(held))]
+        with self.rounds(labels, begin, end) as rounds:
+            self.base[loop.index] = rounds.counter
+            if masked:
+                self.mask = self.first_lanes(rounds.counter, end)
+            following = [self._runs(prefix, slot) for prefix, slot in zip(loop.prefixes, slots, strict=True)]
+            self.body(loop)
+            rounds.following = self.line(f"add nsw i64 {rounds.counter}, {self.width}")
+            kinds = [register_type(prefix.running.dtype, self.width) for prefix in loop.prefixes]
+            rounds.phis += map(Phi, slots, kinds, held, following)
         return slots
 
     def _runs(self, prefix: Prefix, before: str) -> str:
@@ -150,14 +122,7 @@ class ScanLoops(VectorLoops):
         return self.line(f"shufflevector {kind} {register}, {kind} poison, <{len(lanes)} x i32> <{order}>")
 
     def _total(self, prefix: Prefix, left: str, right: str) -> str:
-        block = Block(self.width, lambda value: True, prefix=f"{self.labels('c')[0]}.")
-        block.emit([prefix.combined], {prefix.left: left, prefix.right: right})
-        register = block.operand(prefix.combined, self.width)
-        self.flush()
-        self.lines += block.lines
-        self.declarations |= block.declarations
-        self.helpers |= block.functions
-        return register
+        return self.emit_apart((prefix.combined,), {prefix.left: left, prefix.right: right}, True)[0]
 
 
 def _compared_bits(condition: Value) -> int:

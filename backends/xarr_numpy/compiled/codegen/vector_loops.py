@@ -73,75 +73,47 @@ class VectorLoops(Accumulators):
         self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int, masked: bool = False
     ) -> list[list[list[str]]]:
         """A loop of `len(held)` registers an iteration; what the accumulators hold at its end."""
-        head, body, done = self.labels("head", "body", "done")
-        count = len(loop.accumulators)
-        before_label = self.label
-        self.write(f"br label %{head}")
-        self.begin(head)
-        base = f"%{head}.i"
-        slots = [
-            [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(held[copy][n]))] for n in range(count)]
-            for copy in range(len(held))
-        ]
-        line_number = len(self.lines)
-        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
-        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
-        outside = self.inner()
-        self.begin(body)
-        following = []
-        around_base, around_mask = dict(self.base), self.mask
-        for copy, slot in enumerate(slots):
-            inside = self.inner()
-            self.base[loop.index] = self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
-            if masked:
-                self.mask = self.first_lanes(base, end)
-            self.body(loop)
-            following.append(self.accumulate(loop, slot, masked))
-            self.leave(inside)
-        self.base, self.mask = around_base, around_mask
-        next_base = self.line(f"add nsw i64 {base}, {step}")
-        last = self.label
-        self.write(f"br label %{head}")
-        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
-        for copy, slot in enumerate(slots):
-            phis += self.phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
-        self.lines[line_number:line_number] = phis
-        self.leave(outside)
-        self.begin(done)
+        labels = self.labels("head", "body", "done")
+        slots, following = _slots_of(held, labels[0]), []
+        with self.rounds(labels, begin, end) as rounds:
+            base = rounds.counter
+            for copy, slot in enumerate(slots):
+                inside = self.inner()
+                self.base[loop.index] = (
+                    self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
+                )
+                if masked:
+                    self.mask = self.first_lanes(base, end)
+                self.body(loop)
+                following.append(self.accumulate(loop, slot, masked))
+                self.leave(inside)
+            rounds.following = self.line(f"add nsw i64 {base}, {step}")
+            for row in zip(slots, held, following, strict=True):
+                rounds.phis += self.phis(loop.accumulators, True, *row)
         return slots
 
     def _chunks(
         self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int
     ) -> list[list[list[str]]]:
         """A long loop in chunks, each of which accumulates anew: sums of sums, whose errors grow slowly."""
-        head, body, done = self.labels("chunk", "inside", "after")
-        before_label = self.label
-        self.write(f"br label %{head}")
-        self.begin(head)
-        base = f"%{head}.i"
-        slots = [
-            [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(each))] for n, each in enumerate(registers)]
-            for copy, registers in enumerate(held)
-        ]
-        line_number = len(self.lines)
-        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
-        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
-        outside = self.inner()
-        self.begin(body)
-        following_base = self.line(f"add nsw i64 {base}, {step * PROCESSOR.chunk_iterations}")
-        short = self.line(f"icmp slt i64 {following_base}, {end}")
-        limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
-        sums = self._iterations(loop, base, limit, held, step)
-        following = [
-            [self.merge(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
-            for slot, new in zip(slots, sums, strict=True)
-        ]
-        last = self.label
-        self.write(f"br label %{head}")
-        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {following_base}, %{last} ]"]
-        for copy, slot in enumerate(slots):
-            phis += self.phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
-        self.lines[line_number:line_number] = phis
-        self.leave(outside)
-        self.begin(done)
+        labels = self.labels("chunk", "inside", "after")
+        slots = _slots_of(held, labels[0])
+        with self.rounds(labels, begin, end) as rounds:
+            rounds.following = self.line(f"add nsw i64 {rounds.counter}, {step * PROCESSOR.chunk_iterations}")
+            short = self.line(f"icmp slt i64 {rounds.following}, {end}")
+            limit = self.line(f"select i1 {short}, i64 {rounds.following}, i64 {end}")
+            sums = self._iterations(loop, rounds.counter, limit, held, step)
+            for slot, first, new in zip(slots, held, sums, strict=True):
+                following = [
+                    self.merge(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)
+                ]
+                rounds.phis += self.phis(loop.accumulators, True, slot, first, following)
         return slots
+
+
+def _slots_of(held: list[list[list[str]]], head: str) -> list[list[list[str]]]:
+    """For each register of each accumulator of each copy of a body the one that changes from round to round."""
+    return [
+        [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(each))] for n, each in enumerate(registers)]
+        for copy, registers in enumerate(held)
+    ]
