@@ -163,10 +163,7 @@ class Accumulators(Registers):
         if number != "i64":
             left = self.line(f"trunc i64 {left} to {number}")
         kind = f"<{self.width} x {number}>"
-        first = self.line(f"insertelement {kind} poison, {number} {left}, i64 0")
-        every = self.line(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
-        )
+        every = self.block.splat(kind, f"{number} {left}")
         lanes = ", ".join(f"{number} {lane}" for lane in range(self.width))
         return self.line(f"icmp slt {kind} <{lanes}>, {every}")
 

@@ -1,4 +1,4 @@
-"""Loads and stores of lanes that lie anywhere, of complex numbers part by part or both parts at once."""
+"""Loads and stores of lanes of a mask, side by side or anywhere, of complex numbers part by part or both at once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from xarr.compiler.loop_ir.loops import Buffer
 from xarr.compiler.loop_ir.scalars import INT64, DType
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen.instructions import (
+    Block,
     CodeLines,
     alignment,
     element_type,
     intrinsic_suffix,
+    mask_type,
     memory_type,
     numbers_of,
     register_type,
@@ -17,15 +19,32 @@ from xarr_numpy.compiled.codegen.instructions import (
 
 
 class Gathers(CodeLines):
-    """The lines of a function, with loads and stores of lanes by addresses; `width` lanes fill a register."""
+    """The lines of a function, with loads and stores of lanes; `width` of these fill a register."""
 
     width: int
 
     def spread_pointer(self, address: str) -> str:
-        kind = f"<{self.width} x ptr>"
-        first = self.block.line(f"insertelement {kind} poison, ptr {address}, i64 0")
-        return self.block.line(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        return self.block.splat(f"<{self.width} x ptr>", f"ptr {address}")
+
+    def load_masked(self, dtype: DType, address: str, mask: str) -> str:
+        """Elements that lie side by side as memory has them, zeros in lanes that are not of a mask."""
+        kind, lanes = memory_type(dtype, self.width), mask_type(dtype, self.width)
+        wanted = _mask_of(self.block, mask, dtype)
+        return self.block.call(
+            f"llvm.masked.load.{intrinsic_suffix(kind)}.p0",
+            kind,
+            ["ptr", "i32", lanes, kind],
+            [f"ptr {address}", f"i32 {alignment(dtype)}", f"{lanes} {wanted}", f"{kind} zeroinitializer"],
+        )
+
+    def store_masked(self, dtype: DType, register: str, address: str, mask: str) -> None:
+        """Store the lanes of a mask side by side."""
+        kind, lanes = memory_type(dtype, self.width), mask_type(dtype, self.width)
+        wanted = _mask_of(self.block, mask, dtype)
+        name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
+        self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
+        self.write(
+            f"call void @{name}({kind} {register}, ptr {address}, i32 {alignment(dtype)}, {lanes} {wanted})"
         )
 
     def gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
@@ -146,3 +165,12 @@ class Gathers(CodeLines):
         """The lanes from the last to the first, each of so many numbers."""
         lanes = [lane * size + k for lane in reversed(range(self.width)) for k in range(size)]
         return self.block.shuffle(f"{kind} {register}", "poison", lanes)
+
+
+def _mask_of(block: Block, mask: str, dtype: DType) -> str:
+    """Which elements of a vector in memory lanes touch: of complex numbers both parts."""
+    count = numbers_of(dtype)
+    if count == 1:
+        return mask
+    lanes = [lane for lane in range(block.width) for _ in range(count)]
+    return block.shuffle(f"<{block.width} x i1> {mask}", "poison", lanes)

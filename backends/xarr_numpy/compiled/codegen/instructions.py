@@ -86,15 +86,6 @@ def numbers_of(dtype: DType) -> int:
     return 2 if dtype.kind == "c" else 1
 
 
-def mask_of(block: Block, mask: str, dtype: DType) -> str:
-    """Which elements of a vector in memory lanes touch: of complex numbers both parts."""
-    count = numbers_of(dtype)
-    if count == 1:
-        return mask
-    lanes = [lane for lane in range(block.width) for _ in range(count)]
-    return block.shuffle(f"<{block.width} x i1> {mask}", "poison", lanes)
-
-
 def mask_type(dtype: DType, width: int) -> str:
     """LLVM's type of such a mask."""
     return f"<{numbers_of(dtype) * width} x i1>"
@@ -392,8 +383,11 @@ class Block:
     def _spread_out(self, value: Value) -> str:
         if value.dtype.kind == "c":
             return self.shuffle(self.typed_operand(value, 1), "poison", [0, 1] * self.width)
-        kind = register_type(value.dtype, self.width)
-        first = self.line(f"insertelement {kind} poison, {self.typed_operand(value, 1)}, i64 0")
+        return self.splat(register_type(value.dtype, self.width), self.typed_operand(value, 1))
+
+    def splat(self, kind: str, number: str) -> str:
+        """A register of this type whose lanes are one number, which is given with its type."""
+        first = self.line(f"insertelement {kind} poison, {number}, i64 0")
         return self.line(f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer")
 
     # --- conversions ---------------------------------------------------------------------------------

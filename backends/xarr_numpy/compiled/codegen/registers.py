@@ -12,9 +12,6 @@ from xarr_numpy.compiled.codegen.gathers import Gathers
 from xarr_numpy.compiled.codegen.instructions import (
     Block,
     alignment,
-    intrinsic_suffix,
-    mask_of,
-    mask_type,
     memory_type,
     numbers_of,
     register_type,
@@ -229,10 +226,7 @@ class Registers(Gathers):
     def _lane_numbers(self, index: Value) -> str:
         lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
         vector = f"<{self.width} x i64>"
-        first = self.block.line(f"insertelement {vector} poison, i64 {self.base[index]}, i64 0")
-        all_lanes = self.block.line(
-            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
-        )
+        all_lanes = self.block.splat(vector, f"i64 {self.base[index]}")
         return self.block.line(f"add {vector} {all_lanes}, <{lanes}>")
 
     def _list_needed(self, roots: list[Value]) -> list[Value]:
@@ -281,10 +275,7 @@ class Registers(Gathers):
         bits = integer_bits(self.width)
         kind = f"<{self.width} x i{bits}>"
         narrow = self.block.line(f"trunc i64 {lane} to i{bits}")
-        first = self.block.line(f"insertelement {kind} poison, i{bits} {narrow}, i64 0")
-        every = self.block.line(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
-        )
+        every = self.block.splat(kind, f"i{bits} {narrow}")
         return kind, f"<{', '.join(f'i{bits} {number}' for number in range(self.width))}>", every
 
     def _vector_roots(self, roots: Iterable[Value]) -> Iterator[Value]:
@@ -481,19 +472,12 @@ class Registers(Gathers):
         return self.block.line(f"and <{self.width} x i1> {wanted}, {self.mask}")
 
     def _load_lanes(self, dtype: DType, address: str, mask: str | None) -> str:
-        kind, align = memory_type(dtype, self.width), alignment(dtype)
         if self.first_few and mask == self.mask:
             return self._load_few(dtype, address)
         if mask is None:
-            return self.block.line(f"load {kind}, ptr {address}, align {align}")
-        name = f"llvm.masked.load.{intrinsic_suffix(kind)}.p0"
-        lanes, mask = mask_type(dtype, self.width), mask_of(self.block, mask, dtype)
-        return self.block.call(
-            name,
-            kind,
-            ["ptr", "i32", lanes, kind],
-            [f"ptr {address}", f"i32 {align}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
-        )
+            kind = memory_type(dtype, self.width)
+            return self.block.line(f"load {kind}, ptr {address}, align {alignment(dtype)}")
+        return self.load_masked(dtype, address, mask)
 
     def _parts(self, dtype: DType, address: str) -> Iterator[tuple[int, int, str, str]]:
         """Registers of fewer lanes: the first and the end of their numbers, their type, and their address.
@@ -546,7 +530,6 @@ class Registers(Gathers):
         kind = memory_type(buffer.dtype, width)
         if buffer.dtype == BOOL:
             register = block.line(f"zext {register_type(BOOL, width)} {register} to {kind}")
-        align = alignment(buffer.dtype)
         if stride is None:
             self.scatter_lanes(buffer.dtype, register, address, self.mask)
             return
@@ -560,9 +543,6 @@ class Registers(Gathers):
         if vector and mask is not None and self.first_few and stride == 1:
             self._store_few(buffer.dtype, register, address)
         elif vector and mask is not None:
-            lanes, mask = mask_type(buffer.dtype, width), mask_of(block, mask, buffer.dtype)
-            name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
-            self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
-            self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
+            self.store_masked(buffer.dtype, register, address, mask)
         else:
-            self.write(f"store {kind} {register}, ptr {address}, align {align}")
+            self.write(f"store {kind} {register}, ptr {address}, align {alignment(buffer.dtype)}")

@@ -14,13 +14,11 @@ from collections.abc import Iterable
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr_numpy.compiled.codegen.gathers import Gathers
 from xarr_numpy.compiled.codegen.instructions import (
     ATTRIBUTES,
     Block,
-    CodeLines,
     alignment,
-    intrinsic_suffix,
-    mask_of,
     mask_type,
     memory_type,
     numbers_of,
@@ -60,7 +58,7 @@ def add_functions(functions: Functions, loop: NativeLoop, prefix: str = "") -> N
         functions.helpers |= writer.helpers
 
 
-class _FunctionWriter(CodeLines):
+class _FunctionWriter(Gathers):
     """The lines of one function, and how carried values are read and written in it."""
 
     def __init__(self, loop: NativeLoop, width: int) -> None:
@@ -121,17 +119,11 @@ class _FunctionWriter(CodeLines):
 
     def load_lanes(self, value: Value, address: str) -> str:
         """One element for each point of the tile."""
-        kind, width = memory_type(value.dtype, self.width), self.width
-        lanes, mask = mask_type(value.dtype, width), mask_of(self.block, "%mask", value.dtype)
-        name = f"llvm.masked.load.{intrinsic_suffix(kind)}.p0"
-        loaded = self.block.call(
-            name,
-            kind,
-            ["ptr", "i32", lanes, kind],
-            [f"ptr {address}", f"i32 {alignment(value.dtype)}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
-        )
+        loaded = self.load_masked(value.dtype, address, "%mask")
         self.flush()
-        return self.line(f"icmp ne {kind} {loaded}, zeroinitializer") if value.dtype == BOOL else loaded
+        if value.dtype != BOOL:
+            return loaded
+        return self.line(f"icmp ne {memory_type(BOOL, self.width)} {loaded}, zeroinitializer")
 
     def store_one(self, value: Value, register: str, address: str) -> None:
         kind = memory_type(value.dtype)
@@ -140,13 +132,10 @@ class _FunctionWriter(CodeLines):
         self.write(f"store {kind} {register}, ptr {address}, align {alignment(value.dtype)}")
 
     def store_lanes(self, value: Value, register: str, address: str) -> None:
-        kind, lanes = memory_type(value.dtype, self.width), mask_type(value.dtype, self.width)
         if value.dtype == BOOL:
+            kind, lanes = memory_type(BOOL, self.width), mask_type(BOOL, self.width)
             register = self.line(f"zext {lanes} {register} to {kind}")
-        name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
-        self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
-        align, mask = alignment(value.dtype), mask_of(self.block, "%mask", value.dtype)
-        self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
+        self.store_masked(value.dtype, register, address, "%mask")
 
     def address(self, pointer: str, value: Value, offset: str) -> str:
         return self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {offset}")
@@ -297,10 +286,7 @@ class _Points(_FunctionWriter):
         """The lanes that are points."""
         kind = f"<{self.width} x i64>"
         left = self.line(f"sub i64 {self.loop.count}, %base")
-        first = self.line(f"insertelement {kind} poison, i64 {left}, i64 0")
-        every = self.line(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
-        )
+        every = self.block.splat(kind, f"i64 {left}")
         lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
         self.write(f"%mask = icmp slt {kind} <{lanes}>, {every}")
 
