@@ -127,7 +127,7 @@ def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]
 def operator(
     symbol: str, function: Function, otherwise: Function = lambda self, other: NotImplemented
 ) -> Method:
-    """The method of the expression `self symbol other`, for which `function` computes, `otherwise` of what it takes not."""
+    """The method of the expression `self symbol other`, by `function`, and by `otherwise` for what is no operand."""
 
     small, repeat = OPERATORS.get(symbol), repeat_of(function)
     if small is not None:

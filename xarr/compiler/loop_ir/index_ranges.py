@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.loop_ir.loops import Access, Affine
 from xarr.compiler.loop_ir.scalars import BOOL, MIRRORED, DType, Value, constant_of
 
@@ -52,16 +53,8 @@ class Ranges:
 
     def of(self, value: Value) -> Range:
         """The range of an integer or bool; a bool is 0 or 1."""
-        stack = [] if value in self.known else [value]
-        while stack:
-            last = stack[-1]
-            operands = last.operands if last.op in _RULES else ()
-            missing = [operand for operand in operands if operand not in self.known]
-            if last in self.known or not missing:
-                self.known[stack.pop()] = self._apply_rule(last)
-            else:
-                stack.extend(missing)
-        return self.known[value]
+        known = self.known.get(value)  # as most are
+        return known or compute_operands_first(value, self.known, _ruled_operands, self._apply_rule)
 
     def _apply_rule(self, value: Value) -> Range:
         if value.op == "load":
@@ -80,6 +73,10 @@ class Ranges:
             ends = [factor * end for end in self.of(value)]
             low, high = low + min(ends), high + max(ends)
         return low, high
+
+
+def _ruled_operands(value: Value) -> tuple[Value, ...]:
+    return value.operands if value.op in _RULES else ()
 
 
 def _unknown(dtype: DType) -> Range:

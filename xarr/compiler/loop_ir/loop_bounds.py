@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, DType, Value, Values, constant_of, in_order
@@ -199,15 +200,14 @@ class Conditions:
 def linear(value: Value, index: Value, extent: int) -> tuple[int, int] | None:
     """The factor of an index and what is added to it, if no iteration leaves the integers of the type."""
     known: dict[Value, tuple[int, int] | None] = {index: (1, 0)}
-    stack = [value]
-    while stack:
-        last = stack[-1]
-        operands = last.operands if last.op in _LINEAR else ()
-        missing = [] if last in known else [operand for operand in operands if operand not in known]
-        stack += missing
-        if not missing and stack.pop() not in known:
-            known[last] = _combine(last, [known[operand] for operand in operands], extent)
-    return known[value]
+
+    def operands_of(value: Value) -> tuple[Value, ...]:
+        return value.operands if value.op in _LINEAR else ()
+
+    def combine(value: Value) -> tuple[int, int] | None:
+        return _combine(value, [known[operand] for operand in operands_of(value)], extent)
+
+    return compute_operands_first(value, known, operands_of, combine)
 
 
 def _combine(value: Value, parts: list[tuple[int, int] | None], extent: int) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
@@ -297,20 +298,11 @@ class _Reader:
 
     def _element(self, node: Node) -> Value:
         """The element of each point of `node`."""
-        stack = [node]
-        while stack:
-            last = stack[-1]
-            if last in self.known:
-                stack.pop()
-                continue
-            operands = last.operands[1:] if isinstance(last.op, ops.DynamicSlice) else last.operands
-            missing = [operand for operand in operands if operand not in self.known]
-            if not missing:
-                self.known[last] = self._compute(last)
-                stack.pop()
-            else:
-                stack.extend(missing)
-        return self.known[node]
+
+        def operands_of(node: Node) -> tuple[Node, ...]:
+            return node.operands[1:] if isinstance(node.op, ops.DynamicSlice) else node.operands
+
+        return compute_operands_first(node, self.known, operands_of, self._compute)
 
     def _compute(self, node: Node) -> Value:
         op = node.op

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.passes.inner_products import reads_once, split_product
 from xarr.compiler.while_loops.filled_arrays import counted_number, find_counter
@@ -195,17 +196,10 @@ class Positions:
 
     def where(self, predicate: Node, truth: bool) -> Parts:
         """The positions where a predicate may have a truth."""
-        first = self.fixed.get(predicate, predicate), truth
-        stack = [first]
-        while stack:
-            key = stack[-1]
-            missing = (
-                [] if key in self._parts else [k for k in self._operand_keys(*key) if k not in self._parts]
-            )
-            stack += missing
-            if not missing and stack.pop() not in self._parts:
-                self._parts[key] = self._where(*key)
-        return self._parts[first]
+        key = self.fixed.get(predicate, predicate), truth
+        return compute_operands_first(
+            key, self._parts, lambda key: self._operand_keys(*key), lambda key: self._where(*key)
+        )
 
     def _operand_keys(self, predicate: Node, truth: bool) -> list[tuple[Node, bool]]:
         """The operands of a predicate that `_where` asks about, more of them in a row than Python lets calls nest."""

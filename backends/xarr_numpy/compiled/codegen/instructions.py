@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value, constant_of, in_order
@@ -216,16 +218,7 @@ class Block:
         known = self._varying.get(value)
         if known is not None:
             return known
-        stack = [value]
-        while stack:
-            last = stack[-1]
-            missing = [operand for operand in last.operands if operand not in self._varying]
-            if last in self._varying or not missing:
-                stack.pop()
-                self._varying[last] = self._varies_itself(last)
-            else:
-                stack.extend(missing)
-        return self._varying[value]
+        return compute_operands_first(value, self._varying, attrgetter("operands"), self._varies_itself)
 
     def _varies_itself(self, value: Value) -> bool:
         if value in self._settled:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
 from xarr.compiler.loop_ir.accumulators import Combination, combination
@@ -229,15 +230,7 @@ class _VaryingAxes:
 
     def of(self, root: Node) -> frozenset[int]:
         """The axes along which an array of the shape varies."""
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            missing = [each for each in self._operands(node) if each not in self._known]
-            if not missing or node in self._known:
-                self._known.setdefault(node, self._own(node))
-                stack.pop()
-            stack += missing
-        return self._known[root]
+        return compute_operands_first(root, self._known, self._operands, self._own)
 
     def _operands(self, node: Node) -> Sequence[Node]:
         """The arrays of the shape of which one is computed element by element."""
