@@ -166,3 +166,18 @@ def test_graphs_that_are_run_take_whole_values() -> None:
         (whole if any(shapes) else scalar).add(type(node.op) if shapes else None)
     assert {op for op in own_operations() if op.runs_graphs} == whole - {None}
     assert not any(op.runs_graphs for op in scalar - whole if op)
+
+
+def test_users_call_an_op_by_its_mnemonic_unless_its_class_says_another_word() -> None:
+    class Plain(Op):
+        name = "dialect.some_word"
+
+    class Other(Op):
+        name = "dialect.some_word"
+        lax_name = "another"
+
+    class Inherited(Other):
+        is_view = True
+
+    assert [each.lax_name for each in (Plain, Other, Inherited)] == ["some_word", "another", "another"]
+    assert (ops.Select.lax_name, ops.Multiply.lax_name) == ("select", "mul")

@@ -24,7 +24,6 @@ class Parameter(Op):
 
     type: Type
     name = "parameter"
-    lax_name = "parameter"
     is_leaf = True
     cost = FREE
 
@@ -38,7 +37,6 @@ class Data(Op):
 
     type: Type
     name = "data"
-    lax_name = "data"
     is_leaf = True
 
     def infer(self, *operands: Type) -> Type:
@@ -52,7 +50,6 @@ class Donated(Op):
     type: Type
     taker: str
     name = "donated"
-    lax_name = "donated"
     is_leaf = True
 
     def infer(self, *operands: Type) -> Type:

@@ -41,7 +41,7 @@ class Op:
 
     #: The StableHLO (or CHLO) mnemonic, dialect included.
     name: ClassVar[str]
-    #: The function of `xarr.lax` that builds the op, as messages name it.
+    #: The function of `xarr.lax` that builds the op, as messages name it; the mnemonic's, unless a class says another.
     lax_name: ClassVar[str]
     #: Whether the value comes from outside the graph.
     is_leaf: ClassVar[bool] = False
@@ -64,6 +64,10 @@ class Op:
     has_several_results: ClassVar[bool] = False
     #: Whether an operand that has the result's type already is the result.
     only_changes_type: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "name" in cls.__dict__ and "lax_name" not in cls.__dict__:
+            cls.lax_name = cls.name.rpartition(".")[2]
 
     @property
     def called(self) -> str:

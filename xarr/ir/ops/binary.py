@@ -54,7 +54,6 @@ class Add(Binary):
     """x + y; logical or of bools; integers wrap."""
 
     name = "stablehlo.add"
-    lax_name = "add"
     accepts = ANY
     numpy_name = "add"
     cost = INSTRUCTION
@@ -88,7 +87,6 @@ class Atan2(Binary):
     """The angle of the point (y, x), in radians, in [-pi, pi]."""
 
     name = "stablehlo.atan2"
-    lax_name = "atan2"
     accepts = FLOAT
     numpy_name = "arctan2"
 
@@ -98,7 +96,6 @@ class Complex(Binary):
     """x + i y, from two float32 or two float64 arrays."""
 
     name = "stablehlo.complex"
-    lax_name = "complex"
     accepts = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -217,7 +214,6 @@ class ShiftLeft(Binary):
     """x << y; 0 where y is negative or not less than the width."""
 
     name = "stablehlo.shift_left"
-    lax_name = "shift_left"
     accepts = INTEGER
     cost = INSTRUCTION
 
@@ -227,7 +223,6 @@ class ShiftRightArithmetic(Binary):
     """x >> y filling with the sign bit; all sign where y is negative or not less than the width."""
 
     name = "stablehlo.shift_right_arithmetic"
-    lax_name = "shift_right_arithmetic"
     accepts = INTEGER
     cost = INSTRUCTION
     counts_bits = True
@@ -238,7 +233,6 @@ class ShiftRightLogical(Binary):
     """x >> y filling with zeros; 0 where y is negative or not less than the width."""
 
     name = "stablehlo.shift_right_logical"
-    lax_name = "shift_right_logical"
     accepts = INTEGER
     cost = INSTRUCTION
     counts_bits = True

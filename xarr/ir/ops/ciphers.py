@@ -211,7 +211,6 @@ class ThreefryBits(_Cipher):
 
     form: str
     name = "xarr.threefry2x32_bits"
-    lax_name = "threefry2x32_bits"
     arity = 4
 
     def infer(self, *operands: Type) -> Type:
@@ -249,7 +248,6 @@ class PhiloxPair(_Cipher):
 
     index: int
     name = "xarr.philox4x32_pair"
-    lax_name = "philox4x32_pair"
     arity = 6
 
     def infer(self, *operands: Type) -> Type:

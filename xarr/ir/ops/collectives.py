@@ -298,7 +298,6 @@ class AllGather(_Global):
     shard_count: int = 0
     channel_type: int = 0
     name = "stablehlo.all_gather"
-    lax_name = "all_gather"
     unique_label, range_label, global_label = "C2", "C4", "C5"
 
     @property
@@ -341,7 +340,6 @@ class AllReduce(_Reducing):
     use_global_device_ids: bool = False
     channel_type: int = 0
     name = "stablehlo.all_reduce"
-    lax_name = "all_reduce"
     unique_label, range_label, global_label, type_label = "C1", "C3", "C4", "C5"
 
     def infer(self, *operands: Type) -> Type:
@@ -372,7 +370,6 @@ class AllToAll(Grouped):
     channel_id: int = 0
     channel_type: int = 0
     name = "stablehlo.all_to_all"
-    lax_name = "all_to_all"
     unique_label, range_label = "C5", "C7"
 
     @property
@@ -425,7 +422,6 @@ class CollectiveBroadcast(Grouped):
     channel_id: int = 0
     channel_type: int = 0
     name = "stablehlo.collective_broadcast"
-    lax_name = "collective_broadcast"
     unique_label, range_label = "C1", "C2"
     is_partial = True
 
@@ -450,7 +446,6 @@ class CollectivePermute(Collective):
     channel_id: int = 0
     channel_type: int = 0
     name = "stablehlo.collective_permute"
-    lax_name = "collective_permute"
 
     def infer(self, *operands: Type) -> Type:
         (array,) = self.tensors(operands, 1)
@@ -497,7 +492,6 @@ class ReduceScatter(_Reducing):
     shard_count: int = 0
     channel_type: int = 0
     name = "stablehlo.reduce_scatter"
-    lax_name = "reduce_scatter"
     unique_label, range_label, global_label, type_label = "C3", "C5", "C6", "C7"
 
     @property
@@ -564,7 +558,6 @@ class ReplicaId(_Position):
     """
 
     name = "stablehlo.replica_id"
-    lax_name = "replica_id"
 
 
 @operation
@@ -575,7 +568,6 @@ class PartitionId(_Position):
     """
 
     name = "stablehlo.partition_id"
-    lax_name = "partition_id"
 
 
 def ids(rows: Iterable[Iterable[int]]) -> tuple[Ints, ...]:

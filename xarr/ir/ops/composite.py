@@ -35,7 +35,6 @@ class Clamp(Op):
     """
 
     name = "stablehlo.clamp"
-    lax_name = "clamp"
     is_elementwise = True
     cost = INSTRUCTION
 
@@ -60,7 +59,6 @@ class Logistic(Unary):
     """1 / (1 + exp(-x))."""
 
     name = "stablehlo.logistic"
-    lax_name = "logistic"
     has_formula = True
     accepts = FLOAT | COMPLEX
 
@@ -79,7 +77,6 @@ class Rsqrt(Unary):
     """1 / sqrt(x)."""
 
     name = "stablehlo.rsqrt"
-    lax_name = "rsqrt"
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
@@ -94,7 +91,6 @@ class Sign(Unary):
     """-1, -0.0, +0.0, 1 or NaN; x / |x| for complex x, 0 at 0."""
 
     name = "stablehlo.sign"
-    lax_name = "sign"
     accepts = SIGNED | FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:

@@ -32,7 +32,6 @@ class Tuple(Op):
     """One value that holds others."""
 
     name = "stablehlo.tuple"
-    lax_name = "tuple"
 
     def infer(self, *operands: Type) -> Type:
         return TupleType(operands)
@@ -51,7 +50,6 @@ class GetTupleElement(Op):
 
     index: int
     name = "stablehlo.get_tuple_element"
-    lax_name = "get_tuple_element"
     moves = True
     cost = FREE
 
@@ -93,7 +91,6 @@ class OptimizationBarrier(Op):
     """
 
     name = "stablehlo.optimization_barrier"
-    lax_name = "optimization_barrier"
     has_several_results = True
 
     @property
@@ -122,7 +119,6 @@ class Call(Op):
 
     computation: Graph
     name = "func.call"
-    lax_name = "call"
     runs_graphs = True
 
     @property

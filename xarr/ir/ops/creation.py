@@ -32,7 +32,6 @@ class Constant(Op):
     type: TensorType
     raw: bytes = field(repr=False)
     name = "stablehlo.constant"
-    lax_name = "constant"
     moves = True
     cost = FREE
 

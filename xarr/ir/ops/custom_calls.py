@@ -35,7 +35,6 @@ class CustomCall(Op):
     has_side_effect: bool = False
     function: Callable[..., Any] | None = None
     name = "stablehlo.custom_call"
-    lax_name = "custom_call"
 
     def _key(self) -> tuple[Any, ...]:
         # 1, 1.0 and True are equal, as are 0.0 and -0.0, but not the same to a function.

@@ -30,7 +30,6 @@ class GetDimensionSize(Op):
 
     dimension: int
     name = "stablehlo.get_dimension_size"
-    lax_name = "get_dimension_size"
 
     def infer(self, *operands: Type) -> Type:
         _check_dimension(self, operands, 1, self.dimension)
@@ -55,7 +54,6 @@ class SetDimensionSize(Op):
     dimension: int
     to_bound: bool = False
     name = "stablehlo.set_dimension_size"
-    lax_name = "set_dimension_size"
 
     def infer(self, *operands: Type) -> Type:
         array = _check_dimension(self, operands, 2, self.dimension)

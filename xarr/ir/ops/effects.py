@@ -27,7 +27,6 @@ class AfterAll(Op):
     """
 
     name = "stablehlo.after_all"
-    lax_name = "after_all"
 
     @property
     def is_pure(self) -> bool:
@@ -108,7 +107,6 @@ class Send(_ThroughChannel):
     is_host_transfer: bool = False
     channel_type: int = DEVICE_TO_DEVICE
     name = "stablehlo.send"
-    lax_name = "send"
 
     def infer(self, *operands: Type) -> Type:
         self.arrays(operands)
@@ -136,7 +134,6 @@ class Recv(_ThroughChannel):
     is_host_transfer: bool = False
     channel_type: int = DEVICE_TO_DEVICE
     name = "stablehlo.recv"
-    lax_name = "recv"
 
     def infer(self, *operands: Type) -> Type:
         if self.arrays(operands):
@@ -173,7 +170,6 @@ class Infeed(_HostQueue):
     infeed_config: str = ""
     layout: tuple[Ints, ...] = ()
     name = "stablehlo.infeed"
-    lax_name = "infeed"
 
     def infer(self, *operands: Type) -> Type:
         if self.arrays(operands):
@@ -201,7 +197,6 @@ class Outfeed(_HostQueue):
 
     outfeed_config: str = ""
     name = "stablehlo.outfeed"
-    lax_name = "outfeed"
 
     def infer(self, *operands: Type) -> Type:
         self.arrays(operands)

@@ -203,7 +203,6 @@ class Select(Op):
     """
 
     name = "stablehlo.select"
-    lax_name = "select"
     is_elementwise = True
     cost = INSTRUCTION
 
@@ -314,7 +313,6 @@ class ReducePrecision(Op):
     exponent_bits: int
     mantissa_bits: int
     name = "stablehlo.reduce_precision"
-    lax_name = "reduce_precision"
     is_elementwise = True
 
     def infer(self, *operands: Type) -> Type:

@@ -119,7 +119,6 @@ class Geqrf(Factorisation):
     """
 
     name = "lapack.geqrf"
-    lax_name = "geqrf"
     routines = ("geqrf", "geqrf")
 
     def infer(self, *operands: Type) -> Type:

@@ -37,7 +37,6 @@ class Fft(Op):
     fft_type: str
     fft_length: Ints
     name = "stablehlo.fft"
-    lax_name = "fft"
 
     def __post_init__(self) -> None:
         if self.fft_type not in FFT_TYPES:

@@ -57,7 +57,6 @@ class Empty(Op):
 
     type: TensorType
     name = "xarr.empty"
-    lax_name = "empty"
     is_internal = True
     cost = FREE
 
@@ -78,7 +77,6 @@ class StridedUpdate(Op):
     starts: Ints
     strides: Ints
     name = "xarr.strided_update"
-    lax_name = "strided_update"
     is_internal = True
     cost = INSTRUCTION
 

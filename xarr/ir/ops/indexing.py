@@ -200,7 +200,6 @@ class Gather(Op):
     slice_sizes: Ints
     indices_are_sorted: bool = False
     name = "stablehlo.gather"
-    lax_name = "gather"
 
     def infer(self, *operands: Type) -> Type:
         operand, indices = self.tensors(operands, 2)
@@ -333,7 +332,6 @@ class Scatter(Op):
     indices_are_sorted: bool = False
     unique_indices: bool = False
     name = "stablehlo.scatter"
-    lax_name = "scatter"
     has_several_results = True
 
     @property
@@ -498,7 +496,6 @@ class DynamicSlice(Op):
 
     slice_sizes: Ints
     name = "stablehlo.dynamic_slice"
-    lax_name = "dynamic_slice"
 
     def infer(self, *operands: Type) -> Type:
         operand, *starts = self.tensors(operands)
@@ -531,7 +528,6 @@ class DynamicUpdateSlice(Op):
     """
 
     name = "stablehlo.dynamic_update_slice"
-    lax_name = "dynamic_update_slice"
 
     def infer(self, *operands: Type) -> Type:
         operand, update, *starts = self.tensors(operands)

@@ -35,7 +35,6 @@ class Cholesky(Op):
 
     lower: bool
     name = "stablehlo.cholesky"
-    lax_name = "cholesky"
 
     def infer(self, *operands: Type) -> Type:
         (a,) = self.tensors(operands, 1)
@@ -68,7 +67,6 @@ class TriangularSolve(Op):
     unit_diagonal: bool
     transpose_a: str = "NO_TRANSPOSE"
     name = "stablehlo.triangular_solve"
-    lax_name = "triangular_solve"
 
     def __post_init__(self) -> None:
         if self.transpose_a not in TRANSPOSES:

@@ -38,7 +38,6 @@ class BroadcastInDim(Movement):
     shape: Ints
     broadcast_dimensions: Ints
     name = "stablehlo.broadcast_in_dim"
-    lax_name = "broadcast_in_dim"
     is_view = True
     only_changes_type = True
 
@@ -82,7 +81,6 @@ class Reshape(Movement):
 
     shape: Ints
     name = "stablehlo.reshape"
-    lax_name = "reshape"
     is_view = True
     only_changes_type = True
 
@@ -109,7 +107,6 @@ class Transpose(Movement):
 
     permutation: Ints
     name = "stablehlo.transpose"
-    lax_name = "transpose"
     is_view = True
 
     def infer(self, *operands: Type) -> Type:
@@ -160,7 +157,6 @@ class Slice(Movement):
     limit_indices: Ints
     strides: Ints
     name = "stablehlo.slice"
-    lax_name = "slice"
     is_view = True
     only_changes_type = True
 
@@ -206,7 +202,6 @@ class Pad(Movement):
     high: Ints
     interior: Ints
     name = "stablehlo.pad"
-    lax_name = "pad"
 
     def infer(self, *operands: Type) -> Type:
         operand, value = self.tensors(operands, 2)
@@ -244,7 +239,6 @@ class Concatenate(Movement):
 
     dimension: int
     name = "stablehlo.concatenate"
-    lax_name = "concatenate"
 
     def infer(self, *operands: Type) -> Type:
         arrays = self.tensors(operands)

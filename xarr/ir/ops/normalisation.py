@@ -108,7 +108,6 @@ class BatchNormTraining(BatchNorm):
     epsilon: float
     feature_index: int
     name = "stablehlo.batch_norm_training"
-    lax_name = "batch_norm_training"
 
     def result_names(self) -> tuple[str, ...]:
         return ("output", "batch_mean", "batch_var")
@@ -135,7 +134,6 @@ class BatchNormInference(BatchNorm):
     epsilon: float
     feature_index: int
     name = "stablehlo.batch_norm_inference"
-    lax_name = "batch_norm_inference"
 
     def infer(self, *operands: Type) -> Type:
         return self.check_operands(operands, 4)[0]
@@ -156,7 +154,6 @@ class BatchNormGrad(BatchNorm):
     epsilon: float
     feature_index: int
     name = "stablehlo.batch_norm_grad"
-    lax_name = "batch_norm_grad"
 
     def result_names(self) -> tuple[str, ...]:
         return ("grad_operand", "grad_scale", "grad_offset")

@@ -39,7 +39,6 @@ class RngBitGenerator(Op):
     algorithm: str
     result: TensorType
     name = "stablehlo.rng_bit_generator"
-    lax_name = "rng_bit_generator"
 
     def infer(self, *operands: Type) -> Type:
         (state,) = self.tensors(operands, 1)
@@ -87,7 +86,6 @@ class Rng(Op):
     distribution: str
     shape: Ints
     name = "stablehlo.rng"
-    lax_name = "rng"
 
     @property
     def is_pure(self) -> bool:

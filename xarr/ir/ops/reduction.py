@@ -44,7 +44,6 @@ class Reduce(Op):
     dimensions: Ints
     computation: Graph
     name = "stablehlo.reduce"
-    lax_name = "reduce"
     has_several_results = True
 
     @property
@@ -138,7 +137,6 @@ class DotGeneral(Op):
     dtype: np.dtype[Any]
     precision: tuple[str, str] = ("DEFAULT", "DEFAULT")
     name = "stablehlo.dot_general"
-    lax_name = "dot_general"
 
     def infer(self, *operands: Type) -> Type:
         lhs, rhs = self.tensors(operands, 2)
@@ -236,7 +234,6 @@ class Sort(Op):
     is_stable: bool
     comparator: Graph
     name = "stablehlo.sort"
-    lax_name = "sort"
     has_several_results = True
 
     @property

@@ -142,7 +142,6 @@ class Erf(SpecialFunction):
     """The error function 2/sqrt(pi) times the integral of exp(-t²) from 0 to x."""
 
     name = "chlo.erf"
-    lax_name = "erf"
     has_formula = True
 
     @staticmethod
@@ -156,7 +155,6 @@ class Erfc(SpecialFunction):
     """1 - erf(x), accurate where that is close to 0."""
 
     name = "chlo.erfc"
-    lax_name = "erfc"
     has_formula = True
 
     @staticmethod
@@ -232,7 +230,6 @@ class ErfInv(SpecialFunction):
     """The x whose erf is the operand: infinite at -1 and 1, NaN outside."""
 
     name = "chlo.erf_inv"
-    lax_name = "erf_inv"
 
     @staticmethod
     def formula(x: Term) -> Term:
@@ -284,7 +281,6 @@ class Lgamma(SpecialFunction):
     """log |gamma(x)|: infinite at 0, -1, -2 …"""
 
     name = "chlo.lgamma"
-    lax_name = "lgamma"
 
     @staticmethod
     def formula(x: Term) -> Term:
@@ -307,7 +303,6 @@ class Digamma(SpecialFunction):
     """The derivative of log gamma(x): NaN at 0, -1, -2 …"""
 
     name = "chlo.digamma"
-    lax_name = "digamma"
 
     @staticmethod
     def formula(x: Term) -> Term:
@@ -394,7 +389,6 @@ class BesselI1e(SpecialFunction):
     """exp(-|x|) I1(x), the modified Bessel function of order 1."""
 
     name = "chlo.bessel_i1e"
-    lax_name = "bessel_i1e"
 
     @staticmethod
     def formula(x: Term) -> Term:

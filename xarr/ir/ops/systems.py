@@ -77,7 +77,6 @@ class Solve(Composite):
     """
 
     name = "xarr.solve"
-    lax_name = "solve"
 
     def infer(self, *operands: Type) -> Type:
         a, b = self.tensors(operands, 2)
@@ -116,7 +115,6 @@ class LogDeterminant(Composite):
     """
 
     name = "xarr.slogdet"
-    lax_name = "slogdet"
 
     def infer(self, *operands: Type) -> Type:
         (a,) = self.tensors(operands, 1)
@@ -154,7 +152,6 @@ class Check(Composite):
     #: The class of the error, a key of `ERRORS`.
     raises: str = "LinAlgError"
     name = "xarr.check"
-    lax_name = "check"
 
     def infer(self, *operands: Type) -> Type:
         value, good = self.tensors(operands, 2)

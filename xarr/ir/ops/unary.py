@@ -49,7 +49,6 @@ class Abs(Unary):
     """|x|; the magnitude, a real, for complex x.  The least integer of a signed type stays itself."""
 
     name = "stablehlo.abs"
-    lax_name = "abs"
     accepts = SIGNED | FLOAT | COMPLEX
     numpy_name = "abs"
     cost = INSTRUCTION
@@ -63,7 +62,6 @@ class Cbrt(Unary):
     """Real cube root, of negative x too."""
 
     name = "stablehlo.cbrt"
-    lax_name = "cbrt"
     accepts = FLOAT
     numpy_name = "cbrt"
 
@@ -73,7 +71,6 @@ class Ceil(Unary):
     """The least integer not below x."""
 
     name = "stablehlo.ceil"
-    lax_name = "ceil"
     accepts = FLOAT
     numpy_name = "ceil"
     cost = INSTRUCTION
@@ -124,7 +121,6 @@ class Floor(Unary):
     """The greatest integer not above x."""
 
     name = "stablehlo.floor"
-    lax_name = "floor"
     accepts = FLOAT
     numpy_name = "floor"
     cost = INSTRUCTION
@@ -135,7 +131,6 @@ class Imag(Unary):
     """Imaginary part; 0 for a real x."""
 
     name = "stablehlo.imag"
-    lax_name = "imag"
     accepts = FLOAT | COMPLEX
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -147,7 +142,6 @@ class IsFinite(Unary):
     """Whether x is neither infinite nor NaN."""
 
     name = "stablehlo.is_finite"
-    lax_name = "is_finite"
     accepts = FLOAT
     numpy_name = "isfinite"
     cost = INSTRUCTION
@@ -161,7 +155,6 @@ class Log(Unary):
     """Natural logarithm; -inf at 0, NaN below for reals."""
 
     name = "stablehlo.log"
-    lax_name = "log"
     accepts = FLOAT | COMPLEX
     numpy_name = "log"
 
@@ -213,7 +206,6 @@ class Real(Unary):
     """Real part; x itself for a real x."""
 
     name = "stablehlo.real"
-    lax_name = "real"
     accepts = FLOAT | COMPLEX
     numpy_name = "real"
 
@@ -256,7 +248,6 @@ class Sqrt(Unary):
     """Square root; NaN below 0 for reals, the principal root for complex x."""
 
     name = "stablehlo.sqrt"
-    lax_name = "sqrt"
     accepts = FLOAT | COMPLEX
     numpy_name = "sqrt"
 
@@ -266,7 +257,6 @@ class Tan(Unary):
     """tan x, x in radians."""
 
     name = "stablehlo.tan"
-    lax_name = "tan"
     accepts = FLOAT | COMPLEX
     numpy_name = "tan"
 
@@ -276,7 +266,6 @@ class Tanh(Unary):
     """Hyperbolic tangent."""
 
     name = "stablehlo.tanh"
-    lax_name = "tanh"
     accepts = FLOAT | COMPLEX
     numpy_name = "tanh"
 
@@ -289,7 +278,6 @@ class Acos(Unary):
     """Inverse cosine, in radians."""
 
     name = "chlo.acos"
-    lax_name = "acos"
     accepts = FLOAT | COMPLEX
     numpy_name = "arccos"
 
@@ -299,7 +287,6 @@ class Acosh(Unary):
     """Inverse hyperbolic cosine."""
 
     name = "chlo.acosh"
-    lax_name = "acosh"
     accepts = FLOAT | COMPLEX
     numpy_name = "arccosh"
 
@@ -309,7 +296,6 @@ class Asin(Unary):
     """Inverse sine, in radians."""
 
     name = "chlo.asin"
-    lax_name = "asin"
     accepts = FLOAT | COMPLEX
     numpy_name = "arcsin"
 
@@ -319,7 +305,6 @@ class Asinh(Unary):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
-    lax_name = "asinh"
     accepts = FLOAT | COMPLEX
     numpy_name = "arcsinh"
 
@@ -329,7 +314,6 @@ class Atan(Unary):
     """Inverse tangent, in radians."""
 
     name = "chlo.atan"
-    lax_name = "atan"
     accepts = FLOAT | COMPLEX
     numpy_name = "arctan"
 
@@ -339,7 +323,6 @@ class Atanh(Unary):
     """Inverse hyperbolic tangent."""
 
     name = "chlo.atanh"
-    lax_name = "atanh"
     accepts = FLOAT | COMPLEX
     numpy_name = "arctanh"
 
@@ -349,7 +332,6 @@ class Cosh(Unary):
     """Hyperbolic cosine."""
 
     name = "chlo.cosh"
-    lax_name = "cosh"
     accepts = FLOAT | COMPLEX
     numpy_name = "cosh"
 
@@ -359,6 +341,5 @@ class Sinh(Unary):
     """Hyperbolic sine."""
 
     name = "chlo.sinh"
-    lax_name = "sinh"
     accepts = FLOAT | COMPLEX
     numpy_name = "sinh"

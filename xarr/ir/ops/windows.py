@@ -59,7 +59,6 @@ class ReduceWindow(Op):
     padding: Pairs
     computation: Graph
     name = "stablehlo.reduce_window"
-    lax_name = "reduce_window"
     has_several_results = True
 
     @property
@@ -144,7 +143,6 @@ class SelectAndScatter(Op):
     select: Graph
     scatter: Graph
     name = "stablehlo.select_and_scatter"
-    lax_name = "select_and_scatter"
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
