@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.base.absent_names import missing
-from xarr.base.names import public_names
+from xarr.base.absent_names import hooks_of
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
@@ -120,10 +119,4 @@ def arctanh(x: ArrayLike) -> Array:
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return public_names(globals())
+    __getattr__, __dir__ = hooks_of(__name__)

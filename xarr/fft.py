@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.absent_names import missing
-from xarr.base.names import public_names as _public_names
+from xarr.base.absent_names import hooks_of
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
 from xarr.calls.fourier_calls import FOURIER_ROWS
@@ -467,10 +466,4 @@ def _shift(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return _public_names(globals())
+    __getattr__, __dir__ = hooks_of(__name__)

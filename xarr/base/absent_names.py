@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, NoReturn
+
+from xarr.base.names import public_names
 
 # Neither importlib.resources nor pathlib: they cost more to import than all of this package's functions.
 PATH: Final = os.path.join(os.path.dirname(__file__), "numpy_names.tsv")
@@ -60,6 +62,20 @@ def missing(module: str, name: str) -> AttributeError | ImportError:
     if sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {module!r}, {reason}", name=module)
     return AttributeError(f"{text}, {reason}", name=name)
+
+
+def hooks_of(
+    module: str, more: Iterable[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module: `missing` of each name that it has not, `public_names` of what it has.
+
+    more: names that it has besides, submodules.
+    """
+
+    def __getattr__(name: str) -> object:
+        raise missing(module, name)
+
+    return __getattr__, lambda: public_names(vars(sys.modules[module]), more)
 
 
 def _reason(path: str) -> str:

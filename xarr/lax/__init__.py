@@ -5,12 +5,11 @@ Binary functions also take XLA's `broadcast_dimensions=`.
 
 import typing as _typing
 
-from xarr.base.absent_names import missing as _missing
+from xarr.base.absent_names import hooks_of as _hooks_of
 from xarr.base.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
 )
-from xarr.base.names import public_names as _public_names
 from xarr.base.process_rng import seed_rng as seed_rng
 from xarr.lax import linalg as linalg
 from xarr.lax.collectives import (
@@ -197,10 +196,4 @@ from xarr.lax.windows import (
 )
 
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise _missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return _public_names(globals(), ("linalg",))
+    __getattr__, __dir__ = _hooks_of(__name__, ("linalg",))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.base.absent_names import missing
-from xarr.base.names import public_names
+from xarr.base.absent_names import hooks_of
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import fill, is_listed
@@ -151,10 +150,4 @@ def _axes(array: Array, axis: int | Sequence[int] | None, count: int) -> tuple[i
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return public_names(globals())
+    __getattr__, __dir__ = hooks_of(__name__)

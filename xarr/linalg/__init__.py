@@ -7,8 +7,7 @@ so compute at once, in a traced function when that one runs.
 
 from typing import TYPE_CHECKING
 
-from xarr.base.absent_names import missing
-from xarr.base.names import public_names as _public_names
+from xarr.base.absent_names import hooks_of
 from xarr.errors import LinAlgError as LinAlgError
 from xarr.linalg.decompositions import (
     cholesky as cholesky,
@@ -83,10 +82,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return _public_names(globals())
+    __getattr__, __dir__ = hooks_of(__name__)

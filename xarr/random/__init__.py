@@ -17,8 +17,7 @@ Without a key it is NumPy's function of that name, which draws on the host from 
 
 import typing as _typing
 
-from xarr.base.absent_names import missing as _missing
-from xarr.base.names import public_names as _public_names
+from xarr.base.absent_names import hooks_of as _hooks_of
 from xarr.random.choices import categorical as categorical
 from xarr.random.continuous import (
     cauchy as cauchy,
@@ -116,10 +115,4 @@ from xarr.random.shared_names import (
 )
 
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
-
-    def __getattr__(name: str) -> object:
-        raise _missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return _public_names(globals())
+    __getattr__, __dir__ = _hooks_of(__name__)
