@@ -8,6 +8,7 @@ A loop; the second number, an int64 that is carried, is there or not.  A body ma
 
     if %lacks goto raise, wrap:             a branch, and the label of the block that is next
     unless %usual goto slow, look:
+    unless %is.array return null, look:     the same, to a block at the end of the function, `return.null`
     then give:                              the block that is next
     %size = load i64, ptr %sizes[%axis]     an element at an address, whose register is %size.slot
     %rank = load i32, ptr %array + 24       what lies so many bytes behind one
@@ -22,7 +23,10 @@ import re
 from typing import Final
 
 _ALIGNMENTS: Final = {"i8": 1, "i32": 4, "float": 4}
-_BRANCH: Final = re.compile(r"^  (if|unless) (\S+) goto (\S+), (\S+):$", re.M)
+_KINDS: Final = {"null": "ptr", "true": "i1", "false": "i1"}
+_RETURN: Final = re.compile(r"label %return\.(\S+?)(?=[\s,\]]|$)")
+_FUNCTION: Final = re.compile(r"^define .*?^\}", re.M | re.S)
+_BRANCH: Final = re.compile(r"^  (if|unless) (\S+) (goto|return) (\S+), (\S+):$", re.M)
 _NEXT: Final = re.compile(r"^  then (\S+):$", re.M)
 _LOAD: Final = re.compile(r"^  (%\S+) = load (\S+), ptr ([%@]\S+?)(?:\[(\S+)\]| \+ (\S+))$", re.M)
 _STORE: Final = re.compile(r"^  store (\S+) (\S+), ptr (%\S+?)\[(\d+)\]$", re.M)
@@ -37,11 +41,20 @@ def expand(text: str) -> str:
     """The text with its shorthand written out."""
     for pattern, write in _RULES:
         text = pattern.sub(write, text)
-    return text
+    return _FUNCTION.sub(_add_returns, text)
+
+
+def _add_returns(match: re.Match[str]) -> str:
+    """A function with the blocks to which it goes in order to return something."""
+    text = match[0]
+    missing = [each for each in dict.fromkeys(_RETURN.findall(text)) if f"\nreturn.{each}:\n" not in text]
+    blocks = [f"return.{each}:\n  ret {_KINDS.get(each, 'i64')} {each}\n" for each in missing]
+    return f"{text[:-1]}{''.join(blocks)}}}"
 
 
 def _branch(match: re.Match[str]) -> str:
-    word, condition, there, here = match.groups()
+    word, condition, way, to, here = match.groups()
+    there = to if way == "goto" else f"return.{to}"
     first, second = (there, here) if word == "if" else (here, there)
     return f"  br i1 {condition}, label %{first}, label %{second}\n{here}:"
 

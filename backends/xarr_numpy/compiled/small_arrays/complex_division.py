@@ -29,12 +29,12 @@ array:
   %size = call i64 @size(ptr %object)
   %data = call ptr @word(ptr %object, i64 $DATA)
   %of.pairs = icmp eq i64 %kind, 4
-  unless %is.dense goto no, look:
+  unless %is.dense return false, look:
   for %k from 0 below %size
   %at = shl i64 %k, 1
   %index = select i1 %of.pairs, i64 %at, i64 %k
   %slot = getelementptr double, ptr %data, i64 %index
-  switch i64 %kind, label %no [ i64 1, label %float  i64 2, label %int  i64 4, label %pair ]
+  switch i64 %kind, label %return.false [ i64 1, label %float  i64 2, label %int  i64 4, label %pair ]
 float:
   %float.value = load double, ptr %slot, align 8
   br label %judge
@@ -49,11 +49,9 @@ pair:
   %a = phi double [ %float.value, %float ], [ %converted, %int ], [ %first, %pair ]
   %b = phi double [ 0.0, %float ], [ 0.0, %int ], [ %second, %pair ]
   %fine = call i1 @is_ordinary(double %a, double %b, i1 %divisor)
-  br i1 %fine, label %k.last, label %no
+  br i1 %fine, label %k.last, label %return.false
   end %k
   ret i1 true
-no:
-  ret i1 false
 }
 define internal i1 @is_ordinary(double %real, double %imag, i1 %divisor) alwaysinline {
   %a = call double @llvm.fabs.f64(double %real)
@@ -81,13 +79,11 @@ define internal ptr @divide(ptr %left, ptr %right) {
   %careful = icmp ne i64 %pairs, 0
   unless %careful goto go, look:
   %above = call i1 @divides(ptr %left, i1 false)
-  unless %above goto no, below:
+  unless %above return null, below:
   %fits = call i1 @divides(ptr %right, i1 true)
-  unless %fits goto no, go:
+  unless %fits return null, go:
   %made = call ptr @PyNumber_TrueDivide(ptr %left, ptr %right)
   ret ptr %made
-no:
-  ret ptr null
 }
 """
 

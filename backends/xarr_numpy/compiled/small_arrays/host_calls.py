@@ -84,7 +84,7 @@ entry:
   %most.given = call i64 @row.number(ptr %row, i64 3)
   %few.given = icmp sle i64 %given, %most.given
   %usual = and i1 %begins, %few.given
-  unless %usual goto no, next:
+  unless %usual return null, next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
   %is = icmp slt i64 %k, %positional
   unless %is goto names, more:
@@ -216,8 +216,6 @@ drop.all:
 give.up:
   call void @host.drop(ptr %stack, i64 %k)
   ret ptr null
-no:
-  ret ptr null
 }
 define internal void @host.drop(ptr %stack, i64 %count) {
   for %k from 0 below %count
@@ -241,7 +239,7 @@ entry:
   %both = add i64 %count, %named
   store i64 %both, ptr %all, align 8
   %short = icmp slt i64 %both, $MOSTSTACK
-  unless %short goto no, copy:
+  unless %short return -1, copy:
   %items = getelementptr i8, ptr %args, i64 $TUPLE
   %bytes = mul i64 %count, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %stack, ptr %items, i64 %bytes, i1 false)
@@ -274,7 +272,7 @@ make:
   %lacks = icmp eq ptr %made, null
   unless %lacks goto walk, clear:
   call void @PyErr_Clear()
-  br label %no
+  ret i64 -1
 walk:
   %j = phi i64 [ 0, %make ], [ %j, %skip ], [ %j.next, %keep ]
   %goes = call i32 @PyDict_Next(ptr %dict, ptr %position, ptr %key, ptr %held)
@@ -306,12 +304,10 @@ take:
 ; A name that is equal to one of ours, and not the same string.
 bad:
   release %made
-  br label %no
+  ret i64 -1
 done:
   store ptr %made, ptr %names, align 8
   ret i64 %k
-no:
-  ret i64 -1
 }
 ; By a row, the owner of the function: for arguments by position in a tuple and by name in a dict.
 define ptr @host.run(ptr %self, ptr %arguments, i64 %count) {

@@ -30,7 +30,7 @@ ask.int:
   %is.int = call i1 @is_of(ptr %object, ptr @PyLong_Type)
   %is.bool = call i1 @is_of(ptr %object, ptr @PyBool_Type)
   %is.python = or i1 %is.int, %is.bool
-  br i1 %is.python, label %no, label %other
+  br i1 %is.python, label %return.false, label %other
 ; Of other floats it is not looked for.
 other:
   %scalar.kind = call i64 @scalar_kind(ptr %object)
@@ -48,7 +48,7 @@ layout:
   %flags = call i32 @flags(ptr %object)
   %dense = and i32 %flags, 3
   %is.dense = icmp ne i32 %dense, 0
-  unless %is.dense goto yes, begin:
+  unless %is.dense return true, begin:
   %size = call i64 @size(ptr %object)
   %data = call ptr @word(ptr %object, i64 $DATA)
   %wanted = shl i64 %sign, 63
@@ -66,12 +66,8 @@ single.bits.of:
   %bits = phi i64 [ %double.own, %double.bits.of ], [ %single.own, %single.bits.of ]
   %shifted = shl i64 %bits, %ignored
   %same = icmp eq i64 %shifted, %wanted
-  br i1 %same, label %yes, label %k.last
+  br i1 %same, label %return.true, label %k.last
   end %k
-  ret i1 false
-yes:
-  ret i1 true
-no:
   ret i1 false
 }
 ; Whether a kind of elements has floats or is unknown: all but ints and bools.
@@ -150,15 +146,11 @@ define internal i1 @host.is_unsure(ptr %row, ptr %operand) {
   unless %of.none goto a, count:
   %size = call i64 @size(ptr %operand)
   %is.none = icmp eq i64 %size, 0
-  if %is.none goto yes, a:
+  if %is.none return true, a:
   %of.zeros = call i1 @row.has(ptr %row, i64 $NEGATIVEZEROS)
-  unless %of.zeros goto no, look:
+  unless %of.zeros return false, look:
   %has = call i1 @host.has_zero(ptr %operand, i64 1)
   ret i1 %has
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 ; The number of the option of this name, for a value that it takes and behind so many by position; -1 for none.
 define internal i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given) {

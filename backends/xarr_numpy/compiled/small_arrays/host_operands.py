@@ -80,29 +80,25 @@ b:
   ret i64 2
 c:
   %is.tuple = call i1 @is_of(ptr %item, ptr @PyTuple_Type)
-  unless %is.tuple goto no, tuple:
+  unless %is.tuple return 0, tuple:
   %count = call i64 @PyTuple_Size(ptr %item)
   %some = icmp sgt i64 %count, 0
-  unless %some goto no, look:
+  unless %some return 0, look:
   for %k from 0 below %count
   %each = call ptr @PyTuple_GetItem(ptr %item, i64 %k)
   %whole = call i1 @host.is_whole(ptr %each)
-  br i1 %whole, label %k.last, label %no
+  br i1 %whole, label %k.last, label %return.0
   end %k
   ret i64 8
-no:
-  ret i64 0
 }
 define internal i1 @host.is_whole(ptr %item) {
   %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
-  unless %is.int goto no, read:
+  unless %is.int return false, read:
   %number = call i64 @integer(ptr %item)
   %above = icmp sgt i64 %number, -$LARGEST
   %below = icmp slt i64 %number, $LARGEST
   %fits = and i1 %above, %below
   ret i1 %fits
-no:
-  ret i1 false
 }
 ; What stands for an argument in the call, a new reference; null for what nothing does, with or without an error.
 define internal ptr @host.leaf(ptr %item, ptr %row, ptr %facts) {
@@ -110,7 +106,7 @@ define internal ptr @host.leaf(ptr %item, ptr %row, ptr %facts) {
   unless %is.array goto plain, array:
   %value = call ptr @word(ptr %item, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
-  br i1 %set, label %own, label %no
+  br i1 %set, label %own, label %return.null
 ; Constants are on no device.
 own:
   %device = call ptr @word(ptr %item, i64 $AT_DEVICE)
@@ -120,7 +116,7 @@ own:
   %first.device = icmp eq ptr %known.device, null
   %same.device = icmp eq ptr %known.device, %device
   %fine.device = or i1 %first.device, %same.device
-  unless %fine.device goto no, keep.device:
+  unless %fine.device return null, keep.device:
   store ptr %device, ptr %facts, align 8
   then count:
   %arrays.slot = getelementptr i64, ptr %facts, i64 3
@@ -131,7 +127,7 @@ own:
   unless %is.ndarray goto single, many:
   %kind = call i64 @kind_of(ptr %value)
   %known = call i1 @row.takes(ptr %row, i64 %kind, ptr %facts)
-  unless %known goto no, measure:
+  unless %known return null, measure:
   %size = call i64 @size(ptr %value)
   %combined.slot = getelementptr i64, ptr %facts, i64 1
   %combined = load i64, ptr %combined.slot, align 8
@@ -155,7 +151,7 @@ compare:
 single:
   call void @host.differ(ptr %facts)
   %may.be.number = call i1 @row.has(ptr %row, i64 $POINTS)
-  unless %may.be.number goto no, number:
+  unless %may.be.number return null, number:
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
   %is.int = call i1 @is_of(ptr %value, ptr @PyLong_Type)
   %is.bool = call i1 @is_of(ptr %value, ptr @PyBool_Type)
@@ -170,19 +166,17 @@ single:
   %k2 = select i1 %is.int, i64 2, i64 %k1
   %own.kind = select i1 %is.bool, i64 3, i64 %k2
   %fits = call i1 @row.takes(ptr %row, i64 %own.kind, ptr %facts)
-  unless %fits goto no, strong:
+  unless %fits return null, strong:
   %is.python = icmp ne ptr %class, null
   unless %is.python goto give, make:
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %class, ptr %value, ptr null)
   ret ptr %made
 plain:
   %is = call i1 @host.is_number(ptr %item, ptr %row, ptr %facts)
-  unless %is goto no, same:
+  unless %is return null, same:
   call void @host.differ(ptr %facts)
   hold %item
   ret ptr %item
-no:
-  ret ptr null
 }
 define internal void @host.differ(ptr %facts) alwaysinline {
   %slot = getelementptr i64, ptr %facts, i64 5
@@ -192,7 +186,7 @@ define internal void @host.differ(ptr %facts) alwaysinline {
 ; Whether a Python number may stand for an array; the facts note 1, 2 for one that no float32 holds, and 4 for a float.
 define internal i1 @host.is_number(ptr %item, ptr %row, ptr %facts) {
   %may.be = call i1 @row.has(ptr %row, i64 $NUMBERS)
-  unless %may.be goto no, look:
+  unless %may.be return false, look:
   %is.float = call i1 @is_of(ptr %item, ptr @PyFloat_Type)
   unless %is.float goto other, float:
   %double = call double @PyFloat_AsDouble(ptr %item)
@@ -206,7 +200,7 @@ other:
   %kinds = call i64 @host.kinds(ptr %item)
   %own = and i64 %kinds, 6
   %is.whole = icmp ne i64 %own, 0
-  unless %is.whole goto no, whole:
+  unless %is.whole return false, whole:
   %number = call i64 @integer(ptr %item)
   %below = icmp sgt i64 %number, $SMALL
   %beyond = icmp slt i64 %number, -$SMALL
@@ -216,8 +210,6 @@ other:
   %bits = phi i64 [ %float.bits, %float ], [ %whole.bits, %whole ]
   call void @host.note(ptr %facts, i64 7, i64 %bits)
   ret i1 true
-no:
-  ret i1 false
 }
 ; As `host.leaf`, for lists and tuples of such arguments too, where the row takes them; of rows that take numbers for
 ; lists of lists too, so deep.

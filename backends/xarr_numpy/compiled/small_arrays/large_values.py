@@ -12,35 +12,33 @@ LARGE: Final = """
 define internal ptr @large_node(ptr %self) {
   %node = call ptr @word(ptr %self, i64 $AT_SHOWN)
   %shows = call i1 @is_there(ptr %node)
-  unless %shows goto no, class:
+  unless %shows return null, class:
   %own = call ptr @class_of(ptr %node)
   %leaf = call ptr @state_word(i64 $LEAF)
   %general = call ptr @state_word(i64 $NODE)
   %is.leaf = icmp eq ptr %own, %leaf
   %is.general = icmp eq ptr %own, %general
   %is.node = or i1 %is.leaf, %is.general
-  unless %is.node goto no, open:
+  unless %is.node return null, open:
   %value = call ptr @word(ptr %node, i64 $ATNODE_VALUE)
   %device = call ptr @word(ptr %node, i64 $ATNODE_DEVICE)
   %has.value = call i1 @is_there(ptr %value)
   %has.device = call i1 @is_there(ptr %device)
   %has.both = and i1 %has.value, %has.device
-  unless %has.both goto no, look:
+  unless %has.both return null, look:
   %is.ndarray = call i1 @is_ndarray(ptr %value)
   %backend = call ptr @word(ptr %device, i64 $ATDEVICE_BACKEND)
   %wanted = call ptr @state_word(i64 $BACKEND)
   %is.ours = call i1 @is_of(ptr %backend, ptr %wanted)
   %known = and i1 %is.ndarray, %is.ours
-  unless %known goto no, measure:
+  unless %known return null, measure:
   %kind = call i64 @kind_of(ptr %value)
   %itemsize = call i64 @bytes_of(i64 %kind)
   %size = call i64 @size(ptr %value)
   %bytes = mul i64 %itemsize, %size
   %is.large = icmp sgt i64 %bytes, $MOSTPLAIN
-  unless %is.large goto no, yes:
+  unless %is.large return null, yes:
   ret ptr %node
-no:
-  ret ptr null
 }
 ; Count a reader of the memory of a node, if there is one, and hold it, or undo that: while NumPy copies much other
 ; threads run, which may be given the memory to write to.
@@ -75,12 +73,12 @@ define internal i1 @is_own(ptr %node, ptr %buffer) {
   %a = and i1 %same, %unseen
   %b = and i1 %is.data, %alone
   %both = and i1 %a, %b
-  unless %both goto no, memory:
+  unless %both return false, memory:
   %base = call ptr @word(ptr %buffer, i64 $BASE)
   %is.whole = icmp eq ptr %base, null
   %seen = select i1 %is.whole, ptr %buffer, ptr %base
   %is.array = call i1 @is_ndarray(ptr %seen)
-  br i1 %is.array, label %whole, label %no
+  br i1 %is.array, label %whole, label %return.false
 ; An array that may be written to, or was before it was shown, of memory of its own or of a block of the pool's.
 whole:
   %flags = call i32 @flags(ptr %seen)
@@ -91,15 +89,13 @@ whole:
   %owns = icmp ne i32 %own, 0
   %owner = call ptr @word(ptr %seen, i64 $BASE)
   %leased = icmp ne ptr %owner, null
-  unless %open goto no, look:
+  unless %open return false, look:
   unless %leased goto give, lender:
   %lease = call ptr @state_word(i64 $LEASE)
   %is.lease = call i1 @is_of(ptr %owner, ptr %lease)
   ret i1 %is.lease
 give:
   ret i1 %owns
-no:
-  ret i1 false
 }
 ; Let memory be written to, or no more.
 define internal void @open_memory(ptr %buffer, i1 %opens) {

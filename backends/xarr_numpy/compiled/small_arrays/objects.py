@@ -210,11 +210,9 @@ define internal i1 @is_there(ptr %object) alwaysinline {
 define internal ptr @value_of(ptr %object) alwaysinline {
   %device = call ptr @word(ptr %object, i64 $AT_DEVICE)
   %known = call i1 @is_there(ptr %device)
-  unless %known goto no, look:
+  unless %known return null, look:
   %value = call ptr @word(ptr %object, i64 $AT_VALUE)
   ret ptr %value
-no:
-  ret ptr null
 }
 define internal i1 @is_part(ptr %array) alwaysinline {
   %part = call ptr @word(ptr %array, i64 $AT_PART)
@@ -342,7 +340,7 @@ entry:
   %all = add i64 %count, 1
   %stack = call ptr @PyTuple_New(i64 %all)
   %lacks = icmp eq ptr %stack, null
-  if %lacks goto no, begin:
+  if %lacks return null, begin:
   hold %self
   %first = call i32 @PyTuple_SetItem(ptr %stack, i64 0, ptr %self)
   for %k from 0 below %count
@@ -356,8 +354,6 @@ entry:
   %made = call ptr @PyObject_Vectorcall(ptr %method, ptr %items, i64 %by.position, ptr %names)
   release %stack
   ret ptr %made
-no:
-  ret ptr null
 }
 ; The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
 define internal ptr @known_line(ptr %frame, i64 %elements) {
@@ -375,15 +371,13 @@ define internal ptr @known_line(ptr %frame, i64 %elements) {
   %same.code = icmp eq i64 %known.code, %address
   %same.offset = icmp eq i64 %known.offset, %offset
   %known = and i1 %same.code, %same.offset
-  unless %known goto miss, hit:
+  unless %known return null, hit:
   %tuple = load ptr, ptr %tuple.slot, align 8
   hold %tuple
   %before = load i64, ptr %count.slot, align 8
   %count = add i64 %before, %elements
   store i64 %count, ptr %count.slot, align 8
   ret ptr %tuple
-miss:
-  ret ptr null
 }
 define internal ptr @line_of(i64 %address, i64 %offset) alwaysinline {
   %high = lshr i64 %address, 4

@@ -35,7 +35,7 @@ def _overflowing(name: str) -> str:
   %i.over = extractvalue {{i64, i1}} %i.pair, 1
   %i.least = icmp eq i64 %i.int, $LEAST
   %i.bad = or i1 %i.over, %i.least
-  if %i.bad goto no, i.fits:
+  if %i.bad return null, i.fits:
   %result = call ptr @PyLong_FromLongLong(i64 %i.int)"""
 
 
@@ -48,7 +48,7 @@ def _truth(name: str, instruction: str, operands: str) -> str:
 
 
 _DIVIDED: Final = """%b.zero = fcmp oeq double %b, 0.0
-  if %b.zero goto no, divide.floats:
+  if %b.zero return null, divide.floats:
   %float = fdiv double %a, %b
   %number = call ptr @PyFloat_FromDouble(double %float)"""
 
@@ -58,7 +58,7 @@ _DIVIDED_INTS: Final = """%i.m.exact = call i1 @is_exact(i64 %m)
   %i.zero = icmp ne i64 %n, 0
   %i.both = and i1 %i.m.exact, %i.n.exact
   %i.fine = and i1 %i.both, %i.zero
-  unless %i.fine goto no, i.divide:
+  unless %i.fine return null, i.divide:
   %i.x = sitofp i64 %m to double
   %i.y = sitofp i64 %n to double
   %i.double = fdiv double %i.x, %i.y
@@ -66,7 +66,7 @@ _DIVIDED_INTS: Final = """%i.m.exact = call i1 @is_exact(i64 %m)
 
 #: Towards minus infinity, with the remainder of the divisor's sign, as Python has it.
 _DIVIDED_WHOLE: Final = """%i.zero = icmp eq i64 %n, 0
-  if %i.zero goto no, i.divide:
+  if %i.zero return null, i.divide:
   %i.quotient = sdiv i64 %m, %n
   %i.product = mul i64 %i.quotient, %n
   %i.rest = sub i64 %m, %i.product
@@ -81,13 +81,13 @@ _DIVIDED_WHOLE: Final = """%i.zero = icmp eq i64 %n, 0
   %result = call ptr @PyLong_FromLongLong(i64 {result})"""
 
 _SHIFTED: Final = """%i.usual = icmp ult i64 %n, 64
-  unless %i.usual goto no, i.shift:
+  unless %i.usual return null, i.shift:
   %i.int = {instruction} i64 %m, %n
   %i.back = {back}
   %i.least = icmp ne i64 %i.int, $LEAST
   %i.same = icmp eq i64 %i.back, %m
   %i.fits = and i1 %i.same, %i.least
-  unless %i.fits goto no, i.made:
+  unless %i.fits return null, i.made:
   %result = call ptr @PyLong_FromLongLong(i64 %i.int)"""
 
 _INTEGERS: Final = "int64 int32 int16 int8 uint64 uint32 uint16 uint8"

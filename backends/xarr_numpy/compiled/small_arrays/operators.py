@@ -22,7 +22,7 @@ entry:
   %left.set = icmp ne ptr %left, null
   %right.set = icmp ne ptr %right, null
   %both.set = and i1 %left.set, %right.set
-  unless %both.set goto no, look:
+  unless %both.set return null, look:
   %left.class = call ptr @class_of(ptr %left)
   %right.class = call ptr @class_of(ptr %right)
   %left.float = icmp eq ptr %left.class, @PyFloat_Type
@@ -41,15 +41,13 @@ read.ints:
   %m.least = icmp eq i64 %m, $LEAST
   %n.least = icmp eq i64 %n, $LEAST
   %any.least = or i1 %m.least, %n.least
-  if %any.least goto no, of.ints:
+  if %any.least return null, of.ints:
   $INTS
   ret ptr %result
 $DOUBLES
 arrays:
   %made = call ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 $KINDS, ptr @$CALL)
   ret ptr %made
-no:
-  ret ptr null
 }
 """
 
@@ -69,7 +67,7 @@ left.convert:
   %left.integer = call i64 @integer(ptr %left)
   %left.exact = call i1 @is_exact(i64 %left.integer)
   %left.converted = sitofp i64 %left.integer to double
-  unless %left.exact goto no, then:
+  unless %left.exact return null, then:
   %a = phi double [ %left.double, %left.is ], [ %left.converted, %left.convert ]
   unless %right.float goto right.convert, right.is:
   %right.double = call double @PyFloat_AsDouble(ptr %right)
@@ -78,7 +76,7 @@ right.convert:
   %right.integer = call i64 @integer(ptr %right)
   %right.exact = call i1 @is_exact(i64 %right.integer)
   %right.converted = sitofp i64 %right.integer to double
-  unless %right.exact goto no, both.doubles:
+  unless %right.exact return null, both.doubles:
   %b = phi double [ %right.double, %right.is ], [ %right.converted, %right.convert ]
   $OWN
   ret ptr %number
@@ -161,7 +159,7 @@ define internal ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 %kinds, ptr %fu
   if %same goto ask, count:
   %elements = call i64 @broadcast_size(ptr %left, ptr %right)
   %few = icmp sle i64 %elements, $MOSTPAIRS
-  br i1 %few, label %ask, label %no
+  br i1 %few, label %ask, label %return.null
 one:
   %beside = or i1 %left.number, %right.number
   %an.array = or i1 %left.array, %right.array
@@ -181,18 +179,18 @@ scalar:
   %a.scalar = or i1 %left.scalar, %right.scalar
   %one.each = and i1 %an.int, %a.scalar
   %known.pair = and i1 %one.each, %weak
-  unless %known.pair goto no, small:
+  unless %known.pair return null, small:
   %the.int = select i1 %left.int, ptr %left, ptr %right
   %whole = call i64 @integer(ptr %the.int)
   %above = icmp sge i64 %whole, -$SMALL
   %below = icmp sle i64 %whole, $SMALL
   %fits.all = and i1 %above, %below
-  br i1 %fits.all, label %ask, label %no
+  br i1 %fits.all, label %ask, label %return.null
 fit:
   %array = select i1 %left.array, ptr %left, ptr %right
   %beside.it = select i1 %left.array, ptr %right, ptr %left
   %taken.so = call i1 @fits(ptr %beside.it, ptr %array)
-  br i1 %taken.so, label %ask, label %no
+  br i1 %taken.so, label %ask, label %return.null
 ; Of which kinds of elements the operands are that have any.
 ask:
   %left.bits = call i64 @kind_bits(ptr %left)
@@ -201,7 +199,7 @@ ask:
   %others = xor i64 %kinds, -1
   %wrong = and i64 %bits, %others
   %known = icmp eq i64 %wrong, 0
-  unless %known goto no, call:
+  unless %known return null, call:
   hold %left, %right
   %context = call ptr @state_word(i64 $CONTEXT)
   %entered = call i32 @PyContext_Enter(ptr %context)
@@ -222,8 +220,6 @@ refused:
   release %left, %right
   then clear:
   call void @PyErr_Clear()
-  ret ptr null
-no:
   ret ptr null
 }
 ; The device of a result of an Array and of another operand: of Arrays on one device, or beside constants, which are on
@@ -253,7 +249,7 @@ define internal ptr @operand(ptr %object) {
   unless %is.array goto number, array:
   %value = call ptr @word(ptr %object, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
-  unless %set goto no, give:
+  unless %set return null, give:
   ret ptr %value
 number:
   %is.float = call i1 @is_of(ptr %object, ptr @PyFloat_Type)
@@ -264,10 +260,8 @@ number:
   if %is goto yes, scalar:
   %kind = call i64 @scalar_kind(ptr %object)
   %is.scalar = icmp ne i64 %kind, 0
-  unless %is.scalar goto no, yes:
+  unless %is.scalar return null, yes:
   ret ptr %object
-no:
-  ret ptr null
 }
 ; Whether an operand is a number of Python's, which takes the type of the other one.
 define internal i1 @is_weak(ptr %object) alwaysinline {
@@ -420,19 +414,15 @@ _ALIKE: Final = """
 define internal i1 @is_alike(ptr %old, ptr %new) {
   %class = call ptr @class_of(ptr %old)
   %same = call i1 @is_of(ptr %new, ptr %class)
-  unless %same goto no, classes:
+  unless %same return false, classes:
   %is.array = call i1 @is_ndarray(ptr %old)
-  unless %is.array goto yes, arrays:
+  unless %is.array return true, arrays:
   %old.descr = call ptr @word(ptr %old, i64 $DESCR)
   %new.descr = call ptr @word(ptr %new, i64 $DESCR)
   %descr = icmp eq ptr %old.descr, %new.descr
-  unless %descr goto no, shapes:
+  unless %descr return false, shapes:
   %shape = call i1 @is_same_shape(ptr %old, ptr %new)
   ret i1 %shape
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 """
 
@@ -456,7 +446,7 @@ def compute_text(operator: NativeOperator, fields: Mapping[str, int]) -> str:
         KINDS=str(kinds),
         INTS=text(operator.ints, fields),
         DOUBLES=doubles,
-        FLOATS="%of.floats" if doubles else "%no",
+        FLOATS="%of.floats" if doubles else "%return.null",
     )
 
 

@@ -11,12 +11,12 @@ SELECTING: Final = """
 ; The value of an Array of int64 or bools with dimensions, which may select from an array on a device; null for no such.
 define internal ptr @index_array(ptr %index, ptr %device) {
   %is.array = call i1 @is_array(ptr %index)
-  unless %is.array goto no, open:
+  unless %is.array return null, open:
   %value = call ptr @word(ptr %index, i64 $AT_VALUE)
   %set = call i1 @is_there(ptr %value)
-  unless %set goto no, look:
+  unless %set return null, look:
   %is.ndarray = call i1 @is_ndarray(ptr %value)
-  unless %is.ndarray goto no, measure:
+  unless %is.ndarray return null, measure:
   %kind = call i64 @kind_of(ptr %value)
   %of.ints = icmp eq i64 %kind, 2
   %of.bools = icmp eq i64 %kind, 3
@@ -30,10 +30,8 @@ define internal ptr @index_array(ptr %index, ptr %device) {
   %fine.device = or i1 %same, %constant
   %both = and i1 %known, %some
   %all = and i1 %both, %fine.device
-  unless %all goto no, yes:
+  unless %all return null, yes:
   ret ptr %value
-no:
-  ret ptr null
 }
 ; What stands for an index that selects from an array on a device: an array, or a tuple of arrays of ints of one shape,
 ; as a new reference; null, without an error, for another index.
@@ -106,12 +104,10 @@ clear:
 }
 define internal i1 @is_mask(ptr %selector) {
   %is.one = call i1 @is_ndarray(ptr %selector)
-  unless %is.one goto no, look:
+  unless %is.one return false, look:
   %kind = call i64 @kind_of(ptr %selector)
   %of.bools = icmp eq i64 %kind, 3
   ret i1 %of.bools
-no:
-  ret i1 false
 }
 ; The rank of what a selector selects from an array; -1 where that may be large.
 define internal i64 @rank_of_selection(ptr %array, ptr %selector, i64 %itemsize) {
@@ -137,7 +133,7 @@ ints:
   %size = call i64 @size(ptr %array)
   %some = icmp sgt i64 %size, 0
   %usual = and i1 %has, %some
-  unless %usual goto no, measure:
+  unless %usual return -1, measure:
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
   for %k from %taken below %rank, %elements from %chosen then %more
   %own = load i64, ptr %sizes[%k]
@@ -149,14 +145,12 @@ ints:
   %ints.rank = add i64 %ints.left, %own.rank
   %result = select i1 %small, i64 %ints.rank, i64 -1
   ret i64 %result
-no:
-  ret i64 -1
 }
 ; What a selector selects from the value of an Array, as a new one; null for what is left to Python, and for an error.
 define internal ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize) {
   %rank = call i64 @rank_of_selection(ptr %buffer, ptr %selector, i64 %itemsize)
   %usual = icmp sgt i64 %rank, 0
-  unless %usual goto no, read:
+  unless %usual return null, read:
   hold %device, %buffer, %selector
   %made = call ptr @PyObject_GetItem(ptr %buffer, ptr %selector)
   release %selector, %buffer
@@ -179,8 +173,6 @@ lose:
 clear:
   call void @PyErr_Clear()
   release %device
-  ret ptr null
-no:
   ret ptr null
 }
 """

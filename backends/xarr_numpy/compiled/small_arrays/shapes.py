@@ -46,18 +46,16 @@ define internal i1 @is_same_shape(ptr %left, ptr %right) {
   %lefts = call ptr @word(ptr %left, i64 $SIZES)
   %rights = call ptr @word(ptr %right, i64 $SIZES)
   %alike = icmp eq i64 %rank, %other
-  unless %alike goto no, look:
+  unless %alike return false, look:
   for %k from 0 below %rank
   %slot = getelementptr i64, ptr %lefts, i64 %k
   %other.slot = getelementptr i64, ptr %rights, i64 %k
   %size = load i64, ptr %slot, align 8
   %other.size = load i64, ptr %other.slot, align 8
   %same = icmp eq i64 %size, %other.size
-  br i1 %same, label %k.last, label %no
+  br i1 %same, label %k.last, label %return.false
   end %k
   ret i1 true
-no:
-  ret i1 false
 }
 ; The dimensions that an item adds to a part, -1 for an int; 2 for one that is left to Python.
 define internal i64 @dimensions_of(ptr %item) {
@@ -113,10 +111,8 @@ tuple:
   %dimensions = call i64 @dimensions_of(ptr %item)
   %more = add i64 %sum, %dimensions
   %odd = icmp eq i64 %dimensions, 2
-  br i1 %odd, label %no, label %k.last
+  br i1 %odd, label %return.-1, label %k.last
   end %k
   ret i64 %sum
-no:
-  ret i64 -1
 }
 """

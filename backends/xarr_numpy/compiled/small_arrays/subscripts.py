@@ -71,34 +71,32 @@ entry:
   %flags = call i32 @flags(ptr %array)
   %aligned = and i32 %flags, 256
   %odd = icmp eq i32 %aligned, 0
-  if %odd goto no, look:
+  if %odd return null, look:
   %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
   if %is.tuple goto tuple, single:
   %is.row = icmp eq i64 %rank, 1
-  unless %is.row goto no, one:
+  unless %is.row return null, one:
   %step = call i64 @step_to(ptr %array, i64 0, ptr %index)
   %bad = icmp eq i64 %step, $LEAST
   %at = getelementptr i8, ptr %data, i64 %step
-  if %bad goto no, give:
+  if %bad return null, give:
   ret ptr %at
 tuple:
   %count = call i64 @PyTuple_Size(ptr %index)
   %full = icmp eq i64 %count, %rank
-  unless %full goto no, walk:
+  unless %full return null, walk:
   for %k from 0 below %rank, %here from 0 then %there
   %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
   %stride = call i64 @step_to(ptr %array, i64 %k, ptr %item)
   %there = add i64 %here, %stride
   %out = icmp eq i64 %stride, $LEAST
-  br i1 %out, label %no, label %k.last
+  br i1 %out, label %return.null, label %k.last
   end %k
   %place = getelementptr i8, ptr %data, i64 %here
   ret ptr %place
-no:
-  ret ptr null
 }
 define internal i64 @bytes_of(i64 %kind) {
-  switch i64 %kind, label %other [ $SIZES_OF_KINDS ]
+  switch i64 %kind, label %return.-1 [ $SIZES_OF_KINDS ]
 two:
   ret i64 2
 eight:
@@ -109,8 +107,6 @@ sixteen:
   ret i64 16
 four:
   ret i64 4
-other:
-  ret i64 -1
 }
 """
 
@@ -139,7 +135,7 @@ _READING: Final = (
     """
 ; An element as a Python number, a new reference; null, without an error, for types that are left to Python.
 define internal ptr @number_at(ptr %at, i64 %kind) {
-  switch i64 %kind, label %no [ i64 1, label %double  i64 2, label %int  i64 3, label %bool ]
+  switch i64 %kind, label %return.null [ i64 1, label %double  i64 2, label %int  i64 3, label %bool ]
 double:
   %float = load double, ptr %at, align 8
   %number = call ptr @PyFloat_FromDouble(double %float)
@@ -153,8 +149,6 @@ bool:
   %is = icmp ne i8 %byte, 0
   %truth = call ptr @truth(i1 %is)
   ret ptr %truth
-no:
-  ret ptr null
 }
 define ptr @method.__getitem__(ptr %self, ptr %index) {
   %is.array = call i1 @is_array(ptr %self)

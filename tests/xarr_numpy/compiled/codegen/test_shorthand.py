@@ -56,3 +56,23 @@ def test_bodies_of_loops_end_in_branches_of_shorthand() -> None:
         "  for %k from 0 below %n\n  if %out goto no, look:\n  call void @f()\n  end %k\nno:\n  ret void"
     )
     assert "br i1 %out, label %no, label %look\nlook:\n  call void @f()\n  br label %k.last" in text
+
+
+def test_what_is_returned_early_has_a_block_at_the_end() -> None:
+    head, other = "define i1 @f(i1 %a) {", "define ptr @g() {\n  ret ptr null\n}"
+    body = "  if %a return true, on:\n  unless %b return -1, off:\n  switch i64 %k, label %return.true [ ]"
+    text = expand(f"{head}\n{body}\n}}\n{other}")
+    assert text.splitlines()[1:] == [
+        "  br i1 %a, label %return.true, label %on",
+        "on:",
+        "  br i1 %b, label %off, label %return.-1",
+        "off:",
+        "  switch i64 %k, label %return.true [ ]",
+        "return.true:",
+        "  ret i1 true",
+        "return.-1:",
+        "  ret i64 -1",
+        "}",
+        *other.splitlines(),
+    ]
+    assert expand(text) == text
