@@ -15,7 +15,7 @@ def compute_operands_first(
     operands_of: Callable[[Key], Iterable[Key]],
     compute: Callable[[Key], Result],
 ) -> Result:
-    """What is `known` of `root`, once that of its operands is; `compute` finds it there, and adds what is not."""
+    """`compute` of a root, once it is `known` of all its operands; each result is added there."""
     stack = [root]
     while stack:
         last = stack[-1]

@@ -311,7 +311,7 @@ def _may_be_computed(node: Node) -> bool:
 
 
 def _is_always_recorded(node: Node) -> bool:
-    """Whether ops on a node are recorded, whatever it is, since nobody looks at values of its device for them.
+    """Whether ops on a node are recorded, whatever it is, since values of its device are not looked at for them.
 
     At constants functions look wherever these lie.
     """

@@ -263,7 +263,7 @@ def align(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, .
 
 
 def broadcasts_silently() -> bool:
-    """Whether shapes that differ are broadcast by NumPy's rule, and nobody is told."""
+    """Whether shapes that differ are broadcast by NumPy's rule without an observer or a warning."""
     return not observers and config.broadcasting == "numpy"
 
 

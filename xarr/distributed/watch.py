@@ -177,7 +177,7 @@ class Watch:
         return table(headline, self._standings(), advice)
 
     def has_all_ended(self) -> bool:
-        """Whether every other process has said that it has ended, or nobody listens to that any more."""
+        """Whether every other process has said that it has ended, or the thread that listens to that has."""
         if not self._thread.is_alive():
             return True
         others = [self._reports.get(rank) for rank in range(self._size) if rank != self._rank]

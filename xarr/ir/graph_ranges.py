@@ -1,6 +1,6 @@
 """Ranges of the integers in a graph, in the graphs that its operations run too.
 
-What a loop carries lies in a range that no step leaves.  It is found by going through the body with what the loop
+What a loop carries lies in a range that no step leaves.  It is computed by going through the body with what the loop
 begins with, and again with what a step may give, where the condition holds; an end that keeps moving is taken for
 that of the type.
 """

@@ -107,7 +107,7 @@ def launches_alone(plan: Plan, target: GpuTarget, repeats: bool, sorts: bool = F
 
 
 def sorts_in_arena(plan: Plan, step: program_plan.Step) -> bool:
-    """Whether a step is a sort by CUB, to memory that nobody reads after the plan: it may be done in vain."""
+    """Whether a step is a sort by CUB, to memory that is not read after the plan: it may be done in vain."""
     if not libraries.sorts(step.node):
         return False
     return all(plan.layout.memory[plan.root(number)] == "arena" for number in step.outputs)

@@ -72,7 +72,7 @@ class Conditions:
         self.values: Values = loop.index.values
         self.extent = extent
         self.varying = varying
-        # What was found out of values, which may be operands of many others.
+        # What is known of values, which may be operands of many others.
         self._splits: dict[tuple[Value, bool], tuple[Value, list[Literal]] | None] = {}
 
     # --- what an iteration accumulates -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ same.  Of an update that goes nowhere the first field is too great.
 
 Such a sort of keys, which a user may ask for too, is an operation of its own for a library that makes the numbers.
 
-The promise that indices are sorted, which users may give, is not relied on: what is found sorted was sorted here.
+The promise that indices are sorted, which users may give, is not relied on: what is sorted was sorted here.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class Positions:
         self.fixed = {old: first for old, new, first in rows if old is new}
         #: Numbers that count up, with the least and the greatest that a step sees.
         self.counters = _ranges_of_counters(loop, initial)
-        # What was found out of nodes, which may be parts of many others.
+        # What is known of nodes, which may be parts of many others.
         self._parts: dict[tuple[Node, bool], Parts] = {}
         self._positions: dict[Node, tuple[int, int] | None] = {}
         self._numbers: dict[Node, StepNumber | None] = {}

@@ -57,7 +57,7 @@ class Accumulators(Registers):
         first: list[list[str]],
         following: list[list[str]],
     ) -> Iterator[Phi]:
-        """What accumulators have in their slots: first, and after a round."""
+        """The slots of accumulators, with their registers before the first round and after one."""
         width = self.width if wide else 1
         for accumulator, *registers in zip(accumulators, slots, first, following, strict=True):
             for value, *row in zip(accumulator.results, *registers, strict=True):

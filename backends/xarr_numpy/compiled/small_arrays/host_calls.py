@@ -110,7 +110,7 @@ names:
   %has.names = icmp ne ptr %named, null
   unless %has.names goto fill, each:
   %j = phi i64 [ %positional, %names ], [ %j.next, %ask ]
-  %each.first = phi i1 [ false, %names ], [ %each.found, %ask ]
+  %each.first = phi i1 [ false, %names ], [ %each.named, %ask ]
   %each.more = icmp slt i64 %j, %count
   unless %each.more goto fill, ask:
   %name.number = sub i64 %j, %positional
@@ -118,15 +118,15 @@ names:
   %value = load ptr, ptr %items[%j]
   %each.number = call i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given)
   %each.is.first = icmp eq i64 %each.number, 0
-  %each.found = or i1 %each.first, %each.is.first
+  %each.named = or i1 %each.first, %each.is.first
   %j.next = add i64 %j, 1
   %each.known = icmp sge i64 %each.number, 0
   br i1 %each.known, label %each, label %give.up
 fill:
-  %found = phi i1 [ false, %names ], [ %each.first, %each ]
+  %is.named = phi i1 [ false, %names ], [ %each.first, %each ]
   %fills = call i1 @row.has(ptr %row, i64 $FILLS)
   %none.given = icmp eq i64 %positional, %most
-  %left.out = xor i1 %found, true
+  %left.out = xor i1 %is.named, true
   %wanted = and i1 %fills, %none.given
   %filled = and i1 %wanted, %left.out
   unless %filled goto copy, put.none:

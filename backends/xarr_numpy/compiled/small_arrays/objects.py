@@ -346,8 +346,8 @@ entry:
   for %k from 0 below %count
   %argument = load ptr, ptr %arguments[%k]
   hold %argument
-  %place = add i64 %k, 1
-  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %place, ptr %argument)
+  %position = add i64 %k, 1
+  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %position, ptr %argument)
   end %k
   %items = getelementptr i8, ptr %stack, i64 $TUPLE
   %by.position = add i64 %positional, 1

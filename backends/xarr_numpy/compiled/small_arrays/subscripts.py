@@ -92,8 +92,8 @@ tuple:
   %out = icmp eq i64 %stride, $LEAST
   br i1 %out, label %return.null, label %k.last
   end %k
-  %place = getelementptr i8, ptr %data, i64 %here
-  ret ptr %place
+  %where = getelementptr i8, ptr %data, i64 %here
+  ret ptr %where
 }
 define internal i64 @bytes_of(i64 %kind) {
   switch i64 %kind, label %return.-1 [ $SIZES_OF_KINDS ]
