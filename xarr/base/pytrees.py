@@ -343,10 +343,6 @@ def _fields_of(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 # --- flatten and unflatten ---------------------------------------------------------------------------
 
 
-def _is_namedtuple(container: type[Any]) -> bool:
-    return issubclass(container, tuple) and hasattr(container, "_fields")
-
-
 def children_of(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
     """The keys, the children and the aux of a container, None for a leaf."""
     kind = type(value)
@@ -357,7 +353,7 @@ def children_of(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | No
     registered = _registered.get(kind)
     if registered is not None:
         return registered.flatten(value)
-    if _is_namedtuple(kind):
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return kind._fields, tuple(value), None
     if kind in _MAPPINGS:
         keys = tuple(value) if kind is OrderedDict else _sorted_keys(value)

@@ -138,7 +138,7 @@ class ObjectCache:
         if not self._readable:
             return
         try:
-            self._write(self._file(key), _pack(key, content))
+            self._write(self._file(key), _HEAD + key.encode() + hashlib.sha256(content).digest() + content)
             if self._written % SELDOM == 0:
                 self._shrink()
             self._written += 1
@@ -239,10 +239,6 @@ def _problem_of_directory(path: Path) -> str | None:
                 f"other users may write to {above}; set XARR_CACHE_DIR to a directory below one of your own"
             )
     return None
-
-
-def _pack(key: str, content: bytes) -> bytes:
-    return _HEAD + key.encode() + hashlib.sha256(content).digest() + content
 
 
 def _unpack(key: str, packed: bytes) -> bytes | None:

@@ -144,10 +144,6 @@ def _graphs_of(node: Node) -> tuple[Graph, ...]:
     return node.op.graphs if node.op.runs_graphs else ()
 
 
-def _carries_checks(node: Node) -> bool:
-    return any(map(_has_checks, _graphs_of(node)))
-
-
 # --- checks of indices ------------------------------------------------------------------------------
 
 
@@ -230,7 +226,7 @@ class _Flagger:
                 new[node], state = self._check(node, operands, outer)
                 if state is not None:
                     states[node] = state
-            elif _carries_checks(node):
+            elif any(map(_has_checks, _graphs_of(node))):
                 new[node], states[node] = self._computation(node, operands, outer)
             elif operands != node.operands:
                 new[node] = node.rebuilt(operands)

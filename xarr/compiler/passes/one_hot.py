@@ -144,16 +144,12 @@ def _counts_along(node: Node, axis: int) -> bool:
     if not isinstance(op, ops.BroadcastInDim):
         return False
     (operand,) = node.operands
-    while isinstance(operand.op, ops.Reshape) and _is_line(operand):
+    while isinstance(operand.op, ops.Reshape) and (max(operand.shape, default=0) == operand.tensor_type.size):
         (operand,) = operand.operands
     dims = [
         dim for dim, size in zip(op.broadcast_dimensions, node.operands[0].shape, strict=True) if size != 1
     ]
     return dims == [axis] and isinstance(operand.op, ops.Iota) and len(operand.shape) == 1
-
-
-def _is_line(node: Node) -> bool:
-    return max(node.shape, default=0) == node.tensor_type.size
 
 
 class _Sums:

@@ -80,7 +80,7 @@ def iterated_group(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     if len(sources) != 1:
         return None
     (group,) = sources
-    results = tuple(_index_of_result(body, arrays, number) for number in range(_count(group)))
+    results = tuple(_index_of_result(body, arrays, number) for number in range(len(group.op.results(group))))
     fixed = [k for k in range(len(body.results)) if k not in changing]
     known = {body.parameters[k]: k for k in (*fixed, *arrays)}
     if not isinstance(group.op, ops.Fusion) or None in results or not set(group.operands) <= set(known):
@@ -110,10 +110,6 @@ def _without_cuts(schedule: Schedule) -> Schedule:
 
 def _source(node: Node) -> Node:
     return node.operands[0] if isinstance(node.op, ops.GetTupleElement) else node
-
-
-def _count(group: Node) -> int:
-    return len(group.op.results(group))
 
 
 def _index_of_result(body: Graph, arrays: list[int], number: int) -> int | None:

@@ -136,15 +136,12 @@ class _ElementByElement(_SourceScatter):
         around = first
         for axis in inner:
             loop, self.index[axis] = nest.loop(
-                "i", self.shape[axis], lanes_if(axis == inner[-1] and self._is_wide(axis))
+                "i", self.shape[axis], lanes_if(axis == inner[-1] and self.dimensions[axis].is_trivial)
             )
             around.body.append(loop)
             around = loop
         self._element(around)
         return [first]
-
-    def _is_wide(self, axis: int) -> bool:
-        return self.dimensions[axis].is_trivial
 
     def _element(self, around: Loop) -> None:
         sliding = [axis for axis, each in enumerate(self.dimensions) if not each.is_trivial]

@@ -75,7 +75,7 @@ class WindowLoops:
         indices = []
         for axis, (extent, stride) in enumerate(zip(extents, strides(tuple(extents)), strict=True)):
             index = loop.index if stride == 1 else self._quotient(loop.index, stride)
-            index = self._remainder(index, extent) if axis else index
+            index = index.rem(extent) if axis else index
             self.ranges[index] = (0, extent - 1)
             indices.append(Affine() if extent == 1 else Affine(((index, 1),)))
         return loop, indices
@@ -110,9 +110,6 @@ class WindowLoops:
 
     def _quotient(self, value: Value, divisor: int) -> Value:
         return value if divisor == 1 else value / divisor
-
-    def _remainder(self, value: Value, divisor: int) -> Value:
-        return value.rem(divisor)
 
     def range_of(self, number: Affine) -> tuple[int, int]:
         """The least and the greatest number that an index may be."""
