@@ -64,7 +64,7 @@ _INTS: Final = frozenset({int})
 
 
 def tell(number: complex) -> Any:
-    """Give what stands for a number in keys: its text tells 0.0 and -0.0 apart, which are equal, and NaN is found."""
+    """Give what stands for a number in keys: its text tells 0.0 and -0.0 apart, which are equal, and NaN is itself."""
     return number if type(number) is float and number and number == number else repr(number)
 
 
