@@ -19,6 +19,8 @@ from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr_numpy import engine
+from xarr_numpy.compiled.codegen.emitter import emit
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.implicit
@@ -93,6 +95,23 @@ def test_reverses_steps_pads_and_concatenations(dtype: str) -> None:
     assert_same_bits(lambda x, y: xarr.maximum(xarr.concatenate([y, y[:, ::-1]], axis=1), x), x, y)
     assert_same_bits(lambda x: xarr.max(x[::-1, 1::4], axis=0), x)
     assert_same_bits(lambda x: xarr.max(xarr.concatenate([x, x[::-1]]), axis=1), x)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
+def test_elements_far_apart_are_loaded_one_by_one(dtype: str) -> None:
+    x, y = numbers((67, 9), dtype), numbers((9, 67), dtype)
+    for function in (
+        lambda x, y: y == x.T,
+        lambda x, y: x.T[::-1, ::-1] == y,
+        lambda x, y: x[:, 3] == y[0],
+        lambda x, y: (y == x.T).sum(axis=1),
+        lambda x, y: x.reshape(-1)[:580:7] == x.reshape(-1)[580:0:-7],
+    ):
+        assert_same_bits(function, x, y)
+    with config(fusion="compiled"):
+        group = xarr.lower(lambda x, y: y == x.T, x, y).stage("fused").nodes[-1].op
+    text = emit(engine.schedule().build(group))[0]
+    assert ("@strided." in text) == (dtype != "complex128")
 
 
 @pytest.mark.parametrize(

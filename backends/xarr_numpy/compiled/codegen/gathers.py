@@ -62,6 +62,25 @@ class Gathers(CodeLines):
         lanes = [source for lane in range(width) for source in (lane, width + lane)]
         return self.block.shuffle(f"{register_type(part, width)} {real}", imag, lanes)
 
+    def load_strided(self, buffer: Buffer, address: str, stride: str) -> str:
+        """Lanes so many elements apart, one by one: their addresses fill no register, and gathers take no less time."""
+        dtype = INT64 if buffer.dtype.kind == "c" else buffer.dtype
+        kind, one = memory_type(dtype, self.width), memory_type(dtype)
+        name = f"strided.{intrinsic_suffix(kind)}.{alignment(buffer.dtype)}"
+        lines, lanes = [], "poison"
+        for lane in range(self.width):
+            lines += [
+                f"%x{lane} = load {one}, ptr %p{lane}, align {alignment(buffer.dtype)}",
+                f"%p{lane + 1} = getelementptr {one}, ptr %p{lane}, i64 %stride",
+                f"%v{lane} = insertelement {kind} {lanes}, {one} %x{lane}, i64 {lane}",
+            ]
+            lanes = f"%v{lane}"
+        head = f"define internal {kind} @{name}(ptr %p0, i64 %stride) alwaysinline nounwind"
+        self.helpers[name] = "\n".join([f"{head} {{", *lines, f"ret {kind} {lanes}", "}"])
+        register = self.block.line(f"call {kind} @{name}(ptr {address}, i64 {stride})")
+        whole = memory_type(buffer.dtype, self.width)
+        return register if whole == kind else self.block.line(f"bitcast {kind} {register} to {whole}")
+
     def load_for_all(self, buffer: Buffer, address: str, mask: str | None, nothing: str | None) -> str:
         """One element in all lanes of a mask, zeros in others; `nothing` is read where it need not exist."""
         if mask is None or numbers_of(buffer.dtype) != 1:

@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 CODEGEN_LEVEL: Final = 2
 QUICK_LEVEL: Final = 0
 
+#: Intel's processors on which gathers take several times as long as loads one by one, since microcode of 2023 keeps
+#: them from what others have loaded (INTEL-SA-00828).
+_SLOW_GATHERS: Final = (
+    *("skylake", "skylake-avx512", "cascadelake", "cooperlake", "cannonlake"),
+    *("icelake-client", "icelake-server", "tigerlake", "rocketlake"),
+)
+
 _lock: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -161,7 +168,10 @@ class Machine:
         self.version = ".".join(map(str, llvm.llvm_version_info))
         self.triple = llvm.get_process_triple()
         self.cpu = cpu or llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten() if features is None else features
+        if features is None:
+            features = llvm.get_host_cpu_features().flatten()
+            features += ",+prefer-no-gather" if self.cpu in _SLOW_GATHERS else ""
+        self.features = features
         self._emitters: dict[tuple[int, int], llvm.TargetMachine] = {}
         # The linker owns the target machine that it is given.
         # JITLink keeps the sections of an object together; the older linker aborts the process when they come

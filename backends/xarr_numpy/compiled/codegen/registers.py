@@ -310,8 +310,10 @@ class Registers(Gathers):
 
     # --- memory ------------------------------------------------------------------------------------------
 
-    def _address(self, buffer: Buffer, offset: Affine, farthest: int = 1) -> tuple[str, int | None]:
-        """Where the first lane lies, and how far apart the lanes; None if that is not even or too far.
+    def _address(
+        self, buffer: Buffer, offset: Affine, farthest: int = 1, any_stride: bool = False
+    ) -> tuple[str, int | None]:
+        """Where the first lane lies, and how far apart the lanes; None if that is not even, or too far for the caller.
 
         In the last case the address is a vector of pointers.
         """
@@ -331,7 +333,7 @@ class Registers(Gathers):
         if offset.constant:
             behind = self.number(offset.constant)
             address = self.block.line(f"getelementptr {kind}, ptr {address}, i64 {behind}")
-        if not vectors and -1 <= stride <= farthest:
+        if not vectors and (any_stride or -1 <= stride <= farthest):
             return address, stride
         return self._addresses(kind, address, stride, vectors), None
 
@@ -377,8 +379,9 @@ class Registers(Gathers):
         farthest = (
             PROCESSOR.max_lane_stride if mask is None and self.width >= PROCESSOR.max_lane_stride else 1
         )
-        address, stride = self._address(buffer, offset, farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
+        one_by_one = mask is None and (numbers_of(buffer.dtype) == 1 or alignment(buffer.dtype) < 8)
+        address, stride = self._address(buffer, offset, farthest, any_stride=one_by_one)
         if stride == 0:
             exists = not offset.terms and 0 <= offset.constant < buffer.size
             lanes = self.load_for_all(buffer, address, mask, None if exists else self.pointers_of_nothing)
@@ -388,8 +391,10 @@ class Registers(Gathers):
             lanes = along or self.gather(buffer, address, mask)
         elif stride == 1:
             lanes = self._load_lanes(buffer.dtype, address, mask)
-        elif stride > 1:
+        elif 1 < stride <= farthest:
             lanes = self.load_near(buffer, address, stride)
+        elif stride != -1:
+            lanes = self.load_strided(buffer, address, self.number(stride))
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")

@@ -21,7 +21,7 @@ from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.codegen.templates import Template, uses_of
 from xarr_numpy.compiled.threads import costs
-from xarr_numpy.compiled.threads.phases import shared_phase
+from xarr_numpy.compiled.threads.phases import Phase, shared_phase
 from xarr_numpy.processor import PROCESSOR
 
 #: Functions of Python's C API, one that lets Python handle signals, and one that calls a function of Python with the
@@ -421,12 +421,15 @@ class FunctionCode:
 
     def phase(self, name: str, phase: Loop, table: str) -> None:
         """Call the function of a phase, or let threads share it."""
-        shared = shared_phase(0, phase)
+        self.share(name, shared_phase(0, phase), table, may_copy=True)
+
+    def share(self, name: str, shared: Phase, table: str, may_copy: bool = False) -> None:
+        """Call a function for all iterations of a phase, which a call `may_copy`, or let threads share it."""
         numbers = shared.plan_in_threads()
         if numbers is None:
             self.cost += shared.work
-            extent = self.number(shared.extent)
-            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {extent}){self.inline(name)}")
+            word = self.inline(name) if may_copy else ""
+            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {self.number(shared.extent)}){word}")
             return
         if not self.threads:
             self.threads = (self.static("pool"), self.static("share"))

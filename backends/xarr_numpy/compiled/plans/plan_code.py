@@ -397,20 +397,13 @@ class _PlanWriter(PlanMemory):
         else:
             self.launch(program, [*inputs, *outputs], None)
 
-    def _call_back(
-        self,
-        obstacle: NotNative,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        wanted: Sequence[int] | None = None,
-    ) -> None:
-        """Let Python compute a step, of which these elements of a tuple are wanted, if it may."""
+    def _call_back(self, obstacle: NotNative, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Let Python compute a step, if it may."""
         if not self.calls_python:
             raise obstacle
         node = obstacle.step.node
         operands = [parameter(operand.type) for operand in node.operands]
-        elements = unpack_results(node.rebuilt(tuple(operands)))
-        graph = Graph(operands, elements if wanted is None else [elements[k] for k in wanted])
+        graph = Graph(operands, unpack_results(node.rebuilt(tuple(operands))))
         self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
     def program(self, step: Step) -> Kernel:
@@ -499,9 +492,6 @@ class _PlanWriter(PlanMemory):
         for k, pointer in zip(step.carried, outputs, strict=True):
             after[k] = pointer
         if not isinstance(step.program, IteratedGroup):
-            if point_loops.are_shared(step.program, step.iterations):
-                self._call_back(NotNative(step, "is shared by threads"), inputs, outputs, step.carried)
-                return
             wanted = [
                 k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
             ]

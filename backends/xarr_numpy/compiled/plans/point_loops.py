@@ -10,16 +10,11 @@ from xarr_numpy.compiled.loops import loop_code
 from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.plans.function_code import FunctionCode
 from xarr_numpy.compiled.threads import costs
+from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.processor import PROCESSOR
 
 #: Iterations of a loop of which that is not known.
 _USUAL_ITERATIONS = 100
-
-
-def are_shared(loop: NativeLoop, iterations: int | None) -> bool:
-    """Whether the points of a loop are so much work that threads are woken for it."""
-    count = _USUAL_ITERATIONS if iterations is None else iterations
-    return loop.has_points() and count * _step_time(loop) >= PROCESSOR.min_waking_nanoseconds
 
 
 def write(
@@ -53,14 +48,13 @@ def write(
         code.write(f"store ptr {old}, ptr {slots[k]}, align 8")
     most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
     if iterations is not None and iterations < most:
-        code.cost += iterations * _step_time(loop)
-        _chunk(code, loop, prefix, table, control, most)
+        _chunk(code, loop, prefix, table, control, most, iterations)
         return
     code.longest = max(code.longest, PROCESSOR.max_unpolled_nanoseconds)
     chunk, on, done = code.labels("chunk", "on", "done")
     code.jump(chunk)
     code.begin(chunk)
-    steps = _chunk(code, loop, prefix, table, control, most)
+    steps = _chunk(code, loop, prefix, table, control, most, min(most, iterations or _USUAL_ITERATIONS))
     code.write(f"br i1 {code.line(f'icmp slt i64 {steps}, {most}')}, label %{done}, label %{on}")
     code.begin(on)
     for k, new in enumerate(after):
@@ -71,10 +65,14 @@ def write(
     code.begin(done)
 
 
-def _chunk(code: FunctionCode, loop: NativeLoop, prefix: str, table: str, control: str, most: int) -> str:
-    """Take up to `most` steps; how many were taken."""
+def _chunk(
+    code: FunctionCode, loop: NativeLoop, prefix: str, table: str, control: str, most: int, usual: int
+) -> str:
+    """Take up to `most` steps, `usual` ones about; how many were taken."""
     scalars = f"call i64 @{prefix}scalars(ptr {table}, i64 "
+    nanoseconds = usual * _step_time(loop)
     if not loop.has_points():
+        code.cost += nanoseconds
         return code.line(f"{scalars}{most}, i64 1){code.inline(f'{prefix}scalars', is_loop=True)}")
     steps = code.line(f"{scalars}{most}, i64 0)")
     more = code.line(f"zext i1 {code.line(f'icmp eq i64 {steps}, {most}')} to i64")
@@ -82,7 +80,11 @@ def _chunk(code: FunctionCode, loop: NativeLoop, prefix: str, table: str, contro
         where = code.first(f"getelementptr i64, ptr {control}, i64 {number}")
         code.write(f"store i64 {value}, ptr {where}, align 8")
     tiles = -(-loop.count // loop_code.width_of(loop))
-    code.write(f"call void @{prefix}points(ptr {table}, i64 0, i64 {tiles})")
+    if nanoseconds < PROCESSOR.min_waking_nanoseconds:
+        code.cost += nanoseconds
+        code.write(f"call void @{prefix}points(ptr {table}, i64 0, i64 {code.number(tiles)})")
+    else:
+        code.share(f"{prefix}points", Phase(0, tiles, nanoseconds / tiles), table)
     if loop.alive is not None:
         where = code.first(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
         steps = code.line(f"load i64, ptr {where}, align 8")

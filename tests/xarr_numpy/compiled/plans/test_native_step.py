@@ -446,13 +446,36 @@ def test_systems_are_solved_in_machine_code() -> None:
             )
 
 
-def test_loops_that_threads_share_are_called_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_long", [False, True])
+def test_threads_share_the_points_of_loops_in_machine_code(
+    is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from xarr_numpy.compiled.plans import point_loops
+    from xarr_numpy.compiled.plans.function_code import FunctionCode
+    from xarr_numpy.compiled.threads import phases
 
-    monkeypatch.setattr(point_loops, "PROCESSOR", PROCESSOR.replace(min_waking_nanoseconds=1))
-    for step in (running_totals, until_small):
-        agree(repeat(step, 3), whole(5), whole(5))
-        assert "called back in Python: is shared by threads" in reasons(repeat(step, 3), whole(5), whole(5))
+    limits = PROCESSOR.replace(min_waking_nanoseconds=1, min_shared_nanoseconds=1, min_range_nanoseconds=1)
+    for module in (point_loops, phases):
+        monkeypatch.setattr(module, "PROCESSOR", limits)
+    if is_long:  # several chunks of steps
+        monkeypatch.setattr(point_loops, "PROCESSOR", limits.replace(max_unpolled_nanoseconds=3000))
+    shared, share = [], FunctionCode.share
+
+    def note(self: FunctionCode, name: str, *arguments: Any, **options: Any) -> None:
+        shared.append(name)
+        share(self, name, *arguments, **options)
+
+    monkeypatch.setattr(FunctionCode, "share", note)
+
+    def step(i: Any, x: Any, y: Any) -> Any:
+        rows = xarr.broadcast_to(small(x + xarr.sum(y)), (6, 300))
+        last, table = lax.scan(lambda c, row: (small(c + row), c), x, rows)
+        return small(last + xarr.sum(table)), small(y - xarr.sum(x))
+
+    for function in (step, until_small):
+        agree(repeat(function, 3), whole(300), whole(300))
+        assert not reasons(repeat(function, 3), whole(300), whole(300))
+    assert sum(name.endswith("points") for name in shared) >= 2
 
 
 def test_an_error_of_what_is_called_back_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
