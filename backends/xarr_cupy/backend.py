@@ -51,12 +51,12 @@ _SCHEDULES: Final = {
 }
 
 
-def _sorts_updates(node: Node, is_deterministic: bool) -> bool:
+def _sorts_updates(node: Node, target: GpuTarget) -> bool:
     """Whether CUB sorts the updates of a scatter of one array first."""
     if len(node.operands) != 3:
         return False
     many = node.operands[1].tensor_type.size >= libraries.MIN_SORTED
-    return many and computes(node) and needs_order(node, is_deterministic)
+    return many and computes(node) and needs_order(node, target)
 
 
 @contextmanager
@@ -112,7 +112,7 @@ class CupyBackend(AbstractBackend):
             TARGET.max_branch_operations,
             TARGET.max_branch_elements,
         )
-        is_sorted = partial(_sorts_updates, is_deterministic=config.deterministic)
+        is_sorted = partial(_sorts_updates, target=self._gpu_target())
         graph = sort_updates(libraries.extend_products(graph), is_sorted)
         graph = number_sorts(graph, libraries.is_long_row)
         return stage.fuse(graph, self.target, self.schedule, hot=True)
@@ -133,9 +133,12 @@ class CupyBackend(AbstractBackend):
         return self._compile(graph, False, donated)
 
     def _compile(self, graph: Graph, any_sizes: bool, donated: Sequence[int] = ()) -> Program:
+        return DeviceProgram(plan_for(graph, self, donated), self._engine, self._gpu_target(), any_sizes)
+
+    def _gpu_target(self) -> GpuTarget:
         target = self.schedule().target
         assert isinstance(target, GpuTarget)
-        return DeviceProgram(plan_for(graph, self, donated), self._engine, target, any_sizes)
+        return target
 
     def claim(self, buffer: DeviceArray) -> bool:
         buffer.is_claimed = True

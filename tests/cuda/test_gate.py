@@ -126,6 +126,17 @@ def test_folds_by_blocks_compile(dtype: str) -> None:
     check(text, ARCHITECTURES[-2:])
 
 
+@pytest.mark.parametrize("any_sizes", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_exact_sums_compile(dtype: str, any_sizes: bool) -> None:
+    size, count = TARGET.min_exact_results, 2**19
+    arrays = xarr.ones(size, dtype=dtype), np.zeros(count, int), xarr.ones(count, dtype=dtype)
+    graph = graph_of(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
+    text = emit(program_of(graph), any_sizes).text
+    assert "atomicAdd((uint64 *)" in text
+    check(text)
+
+
 @pytest.mark.parametrize("count", [100, 4000])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
 def test_folds_of_sorted_updates_compile(dtype: str, count: int) -> None:

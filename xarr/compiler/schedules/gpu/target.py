@@ -61,6 +61,10 @@ class GpuTarget(Target):
     segment_part: int = 2**8
     max_spots: int = 2**4
     min_thread_window: int = 2**3
+    #: Results from which sums of float32 that are to be the same in each run are exact, and the float32 of a window, at
+    #: most: each goes to a bin of its own, while those of sorted updates are read together.  0 for none.  Not measured.
+    min_exact_results: int = 2**14
+    max_exact_updates: int = 2**2
     #: Elements that a thread sorts in registers, at most, and their bytes; elements that a block sorts.
     sorted_run: int = 7
     sorted_run_bytes: int = 2**7

@@ -1,0 +1,1 @@
+"""Ways to combine the updates of scatters."""
