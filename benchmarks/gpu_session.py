@@ -1,10 +1,12 @@
-"""All that a short loan of a GPU can tell: what is installed, tests of the backend, speed, tests of the library.
+"""All that a short loan of a GPU can tell, the most important first: speed, numbers to choose, tests.
 
     python benchmarks/gpu_session.py FOLDER --seconds 570 --commit "$(git rev-parse --short HEAD)"
+    python benchmarks/gpu_session.py FOLDER --on-host          # a rehearsal: small sizes, CuPy on memory of the host
 
-Each part is a process with a limit of its own, whose output lies in FOLDER as it comes, beside `gpu.json` and
-`compiled.json` with the lines that have been measured and `session.json` with what became of each part.  What is cut
-off leaves all up to there.  Lines come first that docs/gpu_benchmark.md has no time of, or that miss what is wanted.
+Each part is a process with a limit of its own, whose output lies in FOLDER as it comes, beside `gpu.json`,
+`choices.json` and `compiled.json` with what has been measured and `session.json` with what became of each part.  What
+is cut off leaves all up to there, and so does a session that is ended.  Lines come first that docs/gpu_benchmark.md has
+no time of, or that miss what is wanted.
 """
 
 from __future__ import annotations
@@ -37,13 +39,27 @@ LIBRARY: Final = (
 )
 #: JAX, which tests compare with, leaves the device's memory alone.
 ORACLE: Final = (("JAX_PLATFORMS", "cpu"),)
-#: Seconds that a process of tests has to end after the last test begins, and after which a test hangs.
-GRACE: Final = 20.0
-HANGS: Final = 60
+#: Seconds that a process of tests has to end after the last test begins, one that measures after its last line, and
+#: after which a test hangs.
+GRACE, MEASURING_GRACE, HANGS = 20.0, 8.0, 60
 #: Rows that torch.compile takes part in: a program takes it some ten seconds.
 COMPILED: Final = "a,b"
 #: Lines of a part's output that are printed when it ends.
 SHOWN: Final = 12
+
+
+#: The state of a part that ran when the session was asked to end.
+ENDED: Final = "ended with the session"
+#: A folder whose `sitecustomize` lets processes have CuPy on memory of the host.
+ON_HOST: Final = CHECKOUT / "tests" / "cuda" / "host_wheel" / "startup"
+
+
+class SessionEndedError(Exception):
+    """The process was asked to end: it is to end what it has started, and to keep what is there."""
+
+
+def _end(*_: object) -> None:
+    raise SessionEndedError
 
 
 @dataclass(frozen=True)
@@ -66,59 +82,45 @@ class Outcome:
     last: list[str]
 
 
-def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Part]:
+def parts(folder: Path, commit: str, processes: int, seconds: float, is_small: bool = False) -> list[Part]:
     """The parts of a session in their order."""
     tests = (
         *("-m", "pytest", "-q", "-ra", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"),
         # What faults the device faults it for its own process; what hangs ends that, and the others go on.
         *("--cuda=gpu", "-p", "xdist", "-n", str(processes), "-o", f"faulthandler_timeout={HANGS}"),
     )
-    own, speed, compiled, library = 0.24, 0.5, 0.1, 0.13
+    size = ("--small",) if is_small else ()
 
-    def benchmark(name: str, share: float, *options: str) -> tuple[str, ...]:
-        return (
-            *(str(CHECKOUT / "benchmarks" / "gpu.py"), "--quick", "--commit", commit, *options),
-            *(
-                "--seconds",
-                f"{max(1.0, share * seconds - GRACE):.0f}",
-                "--json",
-                str(folder / f"{name}.json"),
-            ),
-        )
+    def seconds_of(share: float, grace: float) -> str:
+        return f"{max(1.0, share * seconds - grace):.0f}"
 
-    page = str(CHECKOUT / "docs" / "gpu_benchmark.md")
+    def measuring(name: str, script: str, share: float, *options: str) -> Part:
+        own = (str(CHECKOUT / "benchmarks" / script), "--seconds", seconds_of(share, MEASURING_GRACE))
+        return Part(name, (*own, "--json", str(folder / f"{name}.json"), *size, *options), share)
+
+    def testing(name: str, share: float, *options: str, **variables: str) -> Part:
+        own = (*tests, f"--junitxml={folder / name}.xml", f"--seconds={seconds_of(share, GRACE)}")
+        return Part(name, (*own, *options), share, (*ORACLE, *variables.items()))
+
+    rows = ("--quick", "--commit", commit)
+    page = ("--unknown-first", str(CHECKOUT / "docs" / "gpu_benchmark.md"))
     by_compiler = ("--rows", COMPILED, "--dtypes", "float32", "--without", "cupy best,lazy,replay,jax")
-
-    def report_options(name: str, share: float) -> tuple[str, str]:
-        return f"--junitxml={folder / name}.xml", f"--seconds={max(1.0, share * seconds - GRACE):.0f}"
-
+    of_backend = ("-m", "gpu", "-k", "not the_tests_of_the_library", "--thorough", "tests/cuda")
     return [
         Part("doctor", ("-m", "xarr", "doctor"), 0.03),
-        Part(
-            "tests",
-            (
-                *(*tests, *report_options("tests", own), "-m", "gpu", "-k", "not the_tests_of_the_library"),
-                *("--thorough", "tests/cuda"),
-            ),
-            own,
-            ORACLE,
-        ),
-        Part("speed", benchmark("gpu", speed, "--unknown-first", page), speed),
-        Part("torch.compile", benchmark("compiled", compiled, *by_compiler), compiled),
-        Part(
-            "tests of the library",
-            (
-                *(*tests, *report_options("library", library)),
-                *[f"tests/lax/test_{name}.py" for name in LIBRARY],
-            ),
-            library,
-            (*ORACLE, ("XARR_BACKEND", "cupy")),
-        ),
+        measuring("gpu", "gpu.py", 0.42, *rows, *page),
+        measuring("choices", "gpu_choices.py", 0.15),
+        testing("tests", 0.22, *of_backend),
+        testing("library", 0.1, *[f"tests/lax/test_{name}.py" for name in LIBRARY], XARR_BACKEND="cupy"),
+        measuring("compiled", "gpu.py", 0.08, *rows, *by_compiler),
     ]
 
 
 def run(part: Part, folder: Path, seconds: float) -> Outcome:
-    """Run a part for so many seconds at most, and end it with all that it has started."""
+    """Run a part for so many seconds at most, and end it with all that it has started.
+
+    Where the session is asked to end meanwhile, its state is `ENDED`.
+    """
     log = folder / f"{part.name.replace(' ', '_')}.log"
     started = time.monotonic()
     path = os.pathsep.join(
@@ -141,6 +143,8 @@ def run(part: Part, folder: Path, seconds: float) -> Outcome:
             state = f"ended with {process.wait(timeout=seconds)}"
         except subprocess.TimeoutExpired:
             state = f"cut off after {seconds:.0f} s"
+        except SessionEndedError:
+            state = ENDED
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -152,20 +156,27 @@ def run(part: Part, folder: Path, seconds: float) -> Outcome:
 def run_session(chosen: Sequence[Part], folder: Path, seconds: float) -> list[Outcome]:
     """Run parts one after the other, each within its share and what its predecessors have left of theirs."""
     outcomes: list[Outcome] = []
+
+    def keep(*running: Outcome) -> None:
+        new = folder / "session.json.new"
+        new.write_text(json.dumps([asdict(each) for each in (*outcomes, *running)], indent=1), "utf-8")
+        new.replace(folder / "session.json")
+
     started, planned = time.monotonic(), 0.0
     for part in chosen:
         planned += part.share * seconds
+        keep(Outcome(part.name, "not ended", 0, []))
         outcome = run(part, folder, max(1.0, planned - (time.monotonic() - started)))
         outcomes.append(outcome)
+        keep()
         print(
             f"--- {outcome.name}: {outcome.state}, {outcome.seconds:.0f} s",
             *outcome.last,
             sep="\n",
             flush=True,
         )
-        new = folder / "session.json.new"
-        new.write_text(json.dumps([asdict(each) for each in outcomes], indent=1), encoding="utf-8")
-        new.replace(folder / "session.json")
+        if outcome.state == ENDED:
+            break
     return outcomes
 
 
@@ -177,12 +188,20 @@ def main(arguments: list[str] | None = None) -> int:
         "--commit", default="unknown", help="the commit of this checkout, where git cannot tell"
     )
     parser.add_argument("--processes", type=int, default=14, help="processes of tests that share the device")
+    parser.add_argument(
+        "--on-host", action="store_true", help="a rehearsal: small sizes, CuPy's wheel on memory of the host"
+    )
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _end)
+    if options.on_host:
+        above = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ON_HOST), above]))
     options.folder.mkdir(parents=True, exist_ok=True)
     for needed in ("g++", "nvidia-smi"):
         if shutil.which(needed) is None:
             print(f"{needed} is not on the path: tests that need it are skipped", flush=True)
-    chosen = parts(options.folder.resolve(), options.commit, options.processes, options.seconds)
+    folder, numbers = options.folder.resolve(), (options.processes, options.seconds)
+    chosen = parts(folder, options.commit, *numbers, options.on_host)
     outcomes = run_session(chosen, options.folder, options.seconds)
     return int(any(outcome.state != "ended with 0" for outcome in outcomes))
 

@@ -6,7 +6,7 @@ What a contender cannot do, for want of memory, of an element type or of a compi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +25,8 @@ SAMPLED: Final = 2**20
 BFLOAT16_TOLERANCE: Final = (16, 64)
 LONG_SUM: Final = 1e4
 
+#: The reason of a contender that nobody asked for.
+LEFT_OUT: Final = "left out"
 #: CuPy's `CompileException` is none of them, and joins where CuPy does.
 REFUSALS: Final = (
     *(RuntimeError, TypeError, ValueError, MemoryError, AttributeError, ImportError, OSError, KeyError),
@@ -81,7 +83,7 @@ class Peers:
         return self.arrays.cuda.runtime.memGetInfo()[0] if hasattr(self.arrays, "cuda") else None
 
 
-def connect() -> Peers:
+def connect(others: Collection[str] = ("jax", "torch")) -> Peers:
     """CuPy, and JAX and PyTorch where they see a GPU.  ImportError without CuPy, RuntimeError without a GPU."""
     # JAX would take three quarters of the memory for itself.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -90,6 +92,8 @@ def connect() -> Peers:
     if not peers.arrays.cuda.is_available():
         raise RuntimeError("CuPy sees no GPU")
     for name, sees in (("jax", _jax_sees), ("torch", _torch_sees)):
+        if name not in others:
+            continue
         if find_spec(name) is None:
             peers.reasons[name] = "not installed"
             continue
@@ -220,7 +224,7 @@ def prepare(case: Case, row: Row, dtype: str, peers: Peers) -> Prepared:
     arrays, prepared, wanted = arrays_of(case.inputs), Prepared({}, {}), None
     for name, make in makers(case, peers):
         if name in peers.without:
-            prepared.reasons[name] = "left out"
+            prepared.reasons[name] = LEFT_OUT
             continue
         try:
             call = make(arrays)

@@ -13,7 +13,7 @@ import measure
 import numpy as np
 
 from gpu_rows.listing import least_bytes
-from gpu_rows.peers import Peers, prepare
+from gpu_rows.peers import LEFT_OUT, Peers, prepare
 from gpu_rows.row import Case, Row
 from xarr.base.configuration import current as config
 
@@ -79,9 +79,10 @@ class TimedLine:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether xarr gives another result, or none, for any reason but memory."""
+        """Whether xarr gives another result, or none, for any reason but memory, or that nobody asked for it."""
         reasons = [self.reasons.get(name, "") for name in ("xarr", "lazy", "process")]
-        return any(each and "memory" not in each and "TooLarge" not in each for each in reasons)
+        excused = ("memory", "TooLarge", LEFT_OUT)
+        return any(each and not any(word in each for word in excused) for each in reasons)
 
 
 def in_order(

@@ -92,7 +92,7 @@ def lines_by_workers(
     deadline, number, rates, failures = time.monotonic() + limits.seconds, 0, None, 0
     while number < len(pairs) and time.monotonic() < deadline and failures < MOST_FAILED_STARTS:
         order = {"first": number, "rates": rates, "budget": limits.budget, "without": limits.without}
-        worker = Messages(_start([*command, json.dumps(order)]))
+        worker = Messages(start([*command, json.dumps(order)]))
         try:
             described = worker.next(min(START_SECONDS, deadline - time.monotonic()))
             if described is None:
@@ -116,7 +116,8 @@ def lines_by_workers(
         measure.progress(f"{len(pairs) - number} lines do not fit in {limits.seconds:.0f} seconds")
 
 
-def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+def start(command: Sequence[str]) -> subprocess.Popen[str]:
+    """A process that answers by messages."""
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
     )

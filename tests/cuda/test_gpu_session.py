@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.checkout import CHECKOUT
+from xarr.compiler.schedules.gpu.target import TARGET
+from xarr_cupy import backend
 
 
 @pytest.fixture
@@ -20,7 +25,9 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
     yield importlib.import_module("gpu_session")
     for name in [
-        name for name in sys.modules if name.partition(".")[0] in ("gpu_rows", "gpu", "gpu_session")
+        name
+        for name in sys.modules
+        if name.partition(".")[0] in ("gpu_rows", "gpu", "gpu_choices", "gpu_session")
     ]:
         del sys.modules[name]
 
@@ -52,6 +59,34 @@ def test_each_part_leaves_what_it_printed(
     assert "--- hangs: cut off after " in capsys.readouterr().out
 
 
+def test_a_session_that_is_ended_keeps_what_is_there(session: Any, tmp_path: Path) -> None:
+    marks = tmp_path / "started"
+    waits = (
+        f"import pathlib, time; pathlib.Path({str(marks)!r}).write_text('x'); print('before', flush=True); "
+    )
+    text = f"""
+import signal, sys, time
+from pathlib import Path
+import gpu_session as s
+signal.signal(signal.SIGTERM, s._end)
+parts = [s.Part("first", ("-c", "print(1)"), 0.1), s.Part("waits", ("-c", {waits + "time.sleep(600)"!r}), 0.8)]
+s.run_session([*parts, s.Part("never", ("-c", "print(3)"), 0.1)], Path({str(tmp_path)!r}), 600)
+"""
+    command = [sys.executable, "-c", text]
+    process = subprocess.Popen(command, cwd=CHECKOUT / "benchmarks", stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not marks.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running = json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))
+    assert [each["state"] for each in running] == ["ended with 0", "not ended"]
+    process.terminate()
+    printed, _ = process.communicate(timeout=60)
+    assert "--- waits: ended with the session" in printed and "never" not in printed
+    written = json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))
+    assert [each["state"] for each in written] == ["ended with 0", session.ENDED]
+    assert written[1]["last"] == ["before"]
+
+
 def test_no_setting_of_xarr_and_no_plugin_of_others_reaches_a_part(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +98,7 @@ def test_no_setting_of_xarr_and_no_plugin_of_others_reaches_a_part(
 def test_the_parts_are_there_and_fit(session: Any, tmp_path: Path) -> None:
     chosen = session.parts(tmp_path, "abc", 8, 570)
     names = [each.name for each in chosen]
-    assert names == ["doctor", "tests", "speed", "torch.compile", "tests of the library"]
+    assert names == ["doctor", "gpu", "choices", "tests", "library", "compiled"]
     assert sum(each.share for each in chosen) == pytest.approx(1)
     for each in chosen:
         for argument in each.arguments:
@@ -76,7 +111,7 @@ def test_what_is_measured_begins_with_what_is_not_known(session: Any, tmp_path: 
     speed, compiled = [
         gpu.parse([*each.arguments[1:]])
         for each in session.parts(tmp_path, "abc", 1, 570)
-        if each.name in ("speed", "torch.compile")
+        if each.name in ("gpu", "compiled")
     ]
     pairs = gpu.chosen_pairs(gpu.ROWS, speed)
     met = gpu.known_lines(CHECKOUT / "docs" / "gpu_benchmark.md")
@@ -85,6 +120,52 @@ def test_what_is_measured_begins_with_what_is_not_known(session: Any, tmp_path: 
     assert len(pairs) == sum(len(row.dtypes) for row in gpu.ROWS)
     assert speed.json == tmp_path / "gpu.json" and compiled.json == tmp_path / "compiled.json"
     assert speed.without is None and "torch.compile" not in compiled.without
+
+
+def test_choices_are_numbers_of_the_target_and_rows(session: Any) -> None:
+    choices = importlib.import_module("gpu_choices")
+    for each in choices.CHOICES:
+        assert getattr(TARGET, each.number) == each.values[0]
+        assert len(set(each.values)) == len(each.values) > 1
+        assert set(each.titles) <= choices.BY_TITLE.keys()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_rows_run_with_each_value_of_a_number(
+    session: Any, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choices, peers = importlib.import_module("gpu_choices"), importlib.import_module("gpu_rows.peers")
+    for schedule in backend._SCHEDULES:
+        monkeypatch.setitem(backend._SCHEDULES, schedule, backend._SCHEDULES[schedule])
+    monkeypatch.setattr(backend.CupyBackend, "target", backend.CupyBackend.target)
+    choices.set_number("max_carried_elements", 32)
+    assert cupy.schedule().target.max_carried_elements == cupy.target.max_carried_elements == 32
+    rates = choices.Rates(0, 0, {})
+    pairs = [(row, "float32") for row in choices.LOOPS]
+    lines = list(choices.timed_lines(pairs, peers.Peers(np), rates, 1e9, 1e-6, small=True))
+    assert [line.reasons for line in lines] == [{}, {}]
+
+
+def test_a_value_whose_process_is_lost_costs_itself_alone(session: Any, tmp_path: Path) -> None:
+    choices, script = importlib.import_module("gpu_choices"), tmp_path / "worker.py"
+    text = """
+import json, os, sys
+order = json.loads(sys.argv[1])
+line = {"row": "n", "name": "x", "dtype": "float32", "seconds": {"xarr": 1e-6}}
+print(json.dumps(line), flush=True)
+if order["value"]:
+    os._exit(7)
+print(json.dumps(line), flush=True)
+"""
+    script.write_text(text, encoding="utf-8")
+    chosen = [each for each in choices.CHOICES if each.number == "max_carried_elements"]
+    lines = list(choices.figures(chosen, 300, [sys.executable, str(script)]))
+    assert [value for _, value, _ in lines] == [0, 0, 32, 32]
+    assert [bool(line.seconds) for *_, line in lines] == [True, True, True, False]
+    assert lines[-1][2].reasons == {"process": "the process ended with 7"}
+    said = choices.describe(*lines[0])
+    assert said == "max_carried_elements = 0: (n) x: xarr 1.0 µs"
+    assert list(choices.figures(chosen, -1, [sys.executable, str(script)])) == []
 
 
 def test_tests_that_would_begin_too_late_are_skipped(session: Any, tmp_path: Path) -> None:
