@@ -168,6 +168,10 @@ NEAR: dict[str, tuple[Program, Callable[[int], list[HostArray]]]] = {
         lambda x, i: xarr.zeros((2, 4), dtype="float32").at[i].add(x, mode="drop"),
         lambda n: [normal(9 * n, 4), integers(2, 9 * n)],
     ),
+    "exact sums by a scatter": (
+        lambda x, i: xarr.zeros(2**14, dtype="float32").at[i].add(x, mode="drop"),
+        lambda n: [normal(2**17 + n), integers(2**14, 2**17 + n)],
+    ),
     "sums of many rows by a scatter": (
         lambda x, i: xarr.zeros((9, 16), dtype="float32").at[i].add(x, mode="drop"),
         lambda n: [normal(50 * n, 16), integers(9, 50 * n)],
