@@ -106,6 +106,7 @@ OTHERS = {
     "compiler/fusion/repeated_positions.py": dict.fromkeys(
         ("_MOST_OPERATIONS", "_MOST_USERS"), "work that is done again, in operations"
     ),
+    "compiler/passes/rewritten_reductions.py": {"_DEPTH": "how far stacks are looked for, about time"},
     "compiler/collection.py": {
         "_NEVER": "more than a collector counts",
         "_MANY": "objects beside which others are few: about time, and no machine's",

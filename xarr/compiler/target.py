@@ -97,7 +97,7 @@ class Target:
     #: Elements from which loops are cut where elements come from other operands of a pad or a concatenation, and parts
     #: of a loop, of which each has code of its own.
     min_cut_elements: int = 2**10
-    max_regions: int = 8
+    max_regions: int = 16
     #: Elements of a row of which each is compared with the next, over and over, instead of a sort: the square counts.
     max_compared_row: int = 10
     #: Elements of a sorted vector that are looked for one by one, and elements for each of them from which that pays.

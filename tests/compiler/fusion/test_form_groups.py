@@ -163,3 +163,13 @@ def test_groups_that_need_more_memory_are_formed_where_they_may_be_over() -> Non
     assert over == [fused]
     assert form_groups(graph, CPU, lambda domain, cost: True, over) is not graph
     assert over == [fused]
+
+
+def test_a_stack_that_is_picked_from_is_made_first() -> None:
+    def pick(x: Array, k: Array) -> Array:
+        rows = xarr.stack([x, xarr.roll(x, 1), xarr.roll(x, 2)])
+        return lax.mul(rows.at[k].get(mode="clip"), 2)
+
+    graph = xarr.jit(pick).lower(np.zeros(500, np.float32), np.zeros(3, np.int64)).stage("fused")
+    assert isinstance(graph, Graph)
+    assert [node.shape for node in graph.nodes if isinstance(node.op, ops.Concatenate)][-1] == (3, 500)

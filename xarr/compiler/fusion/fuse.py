@@ -38,7 +38,7 @@ from xarr.compiler.fusion.partial_updates import placement
 from xarr.compiler.fusion.scan_windows import reduces_rows, scan_axis
 from xarr.compiler.fusion.scatter_windows import can_accumulate, has_rows
 from xarr.compiler.passes.inner_products import products_inside
-from xarr.compiler.passes.min_of_sqrt import move_sqrt_after_min
+from xarr.compiler.passes.rewritten_reductions import move_sqrt_after_min
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -177,7 +177,8 @@ class _Fuser:
                 and len(paths) <= self.target.max_paths
                 and self._fits_inputs(node, group)
             )
-            if has_space and _reads_in_order(node, along, group, self.target):
+            in_order = _reads_in_order(node, along, group, self.target)
+            if has_space and in_order and not _is_searched(node, users, group):
                 group.along[node], group.paths[node] = along, paths
                 self.groups.setdefault(node, []).append(group)
             else:
@@ -444,6 +445,15 @@ def _is_light(node: Node, most: int) -> bool:
         seen.update(new)
         stack.extend(new)
     return count > 0
+
+
+def _is_searched(node: Node, users: list[Node], group: Group) -> bool:
+    """Whether a gather among these members would look for elements among those of several arrays."""
+    if not isinstance(node.op, ops.Concatenate) or len(node.operands) <= 2:
+        return False
+    picked = [user.op for user in users if user.operands[0] is node and isinstance(user.op, ops.Gather)]
+    is_computed = any(node.op.dimension in op.start_index_map for op in picked)
+    return is_computed and node.tensor_type.size <= len(node.operands) * prod(group.domain)
 
 
 def _is_one_element(node: Node) -> bool:

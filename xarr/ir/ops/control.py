@@ -75,6 +75,22 @@ def pack_results(results: Sequence[Node]) -> Node:
     return results[0] if len(results) == 1 else Node(Tuple(), tuple(results))
 
 
+def compute_on_arrays(computation: Graph, operands: Sequence[Node]) -> tuple[Node, ...] | None:
+    """The results of a computation on scalars for each element of arrays of one shape; None if some of it is not
+    element-wise.
+    """
+    shape = operands[0].shape
+    whole = dict(zip(computation.parameters, operands, strict=True))
+    for node in computation.nodes:
+        if isinstance(node.op, Constant):
+            whole[node] = Node(BroadcastInDim(shape, ()), (node,)) if shape else node
+        elif node.op.is_elementwise:
+            whole[node] = Node(node.op, tuple([whole[operand] for operand in node.operands]))
+        else:
+            return None
+    return tuple([whole[result] for result in computation.results])
+
+
 def unpack_results(node: Node) -> tuple[Node, ...]:
     """The results of an op, of which there is one, or as many as its tuple has elements."""
     count = len(node.op.results(node))
@@ -172,16 +188,8 @@ class Map(Op):
 
     def decompose(self, *operands: Node) -> Node | None:
         """The computation on whole arrays, if all of it is element-wise."""
-        shape = operands[0].shape
-        whole = dict(zip(self.computation.parameters, operands, strict=True))
-        for node in self.computation.nodes:
-            if isinstance(node.op, Constant):
-                whole[node] = Node(BroadcastInDim(shape, ()), (node,))
-            elif node.op.is_elementwise:
-                whole[node] = Node(node.op, tuple(whole[operand] for operand in node.operands))
-            else:
-                return None
-        return whole[self.computation.results[0]]
+        results = compute_on_arrays(self.computation, operands)
+        return None if results is None else results[0]
 
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = f"dimensions = array<i64{': ' if self.dimensions else ''}{ints(self.dimensions)[1:-1]}>"

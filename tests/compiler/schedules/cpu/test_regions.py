@@ -102,15 +102,20 @@ def test_loops_over_few_elements_are_whole() -> None:
 
 def test_loops_are_not_cut_into_more_parts_than_wanted() -> None:
     def interleave(x: xarr.Array) -> xarr.Array:
-        return xarr.concatenate([part(x, 0, k, None, 16) * 1.5 for k in range(16)]) + 1
+        return xarr.concatenate([part(x, 0, k, None, 17) * 1.5 for k in range(17)]) + 1
 
     def with_a_border(x: xarr.Array) -> xarr.Array:
         parts = [part(x, 0, k, k + 1) * 1.5 for k in range(16)]
         return xarr.concatenate([*parts, part(x, 0, 16, None)]) + 1
 
-    assert loops(interleave, 16_000).count("vector for") == 1
+    assert loops(interleave, 17_000).count("vector for") == 1
     text = loops(with_a_border, 16_000)
     assert "vector for i" in text and "< 15984:" in text
+
+
+def test_rows_of_a_stack_have_loops_of_their_own() -> None:
+    text = loops(lambda x: xarr.stack([x * k for k in range(9)]) + 1, 4000)
+    assert text.count("vector for") == 9 and "?" not in text
 
 
 def test_cuts_reach_through_reversed_and_strided_indices() -> None:
