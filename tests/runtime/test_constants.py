@@ -12,6 +12,8 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr.calls.operands import watching
+from xarr.errors import PartUpdateWarning
+from xarr.runtime import live_values, small_ops
 
 pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "eager")]
 
@@ -38,6 +40,9 @@ CONSTANTS: Final[dict[str, Callable[[], xarr.Array]]] = {
     "comparison": lambda: xarr.arange(4) > 1,
     "broadcast": lambda: xarr.arange(3)[:, None] + xarr.arange(4),
     "part": lambda: xarr.arange(9)[2:7:2],
+    "other shape": lambda: (xarr.arange(6) * 1.5).reshape(-1, 2),
+    "other order": lambda: xarr.arange(6).reshape(2, 3).transpose(1, 0) * 2,
+    "in reverse": lambda: xarr.arange(6).reshape(2, 3).T,
     "elements": lambda: xarr.arange(9)[[1, 1, 0]],
     "function": lambda: xarr.exp(xarr.arange(3) * 1.0),
     "of two": lambda: xarr.maximum(xarr.arange(5), 2),
@@ -138,3 +143,26 @@ def test_nothing_is_recorded_for_an_index_of_constants_alone() -> None:
     np.testing.assert_array_equal(x[:, 2], [0, 0, 0])
     assert rows._shown is None
     assert row._shown is None
+
+
+def test_other_shapes_and_orders_of_constants_are_made_without_a_node() -> None:
+    x = xarr.arange(6) * 0.5
+    parts = [x.reshape(2, 3), x.reshape((3, -1)), x.reshape(2, 3).T, x.reshape(1, 2, 3).transpose(2, 0, 1)]
+    assert x._shown is None and all(part._shown is None for part in parts)
+    with pytest.warns(PartUpdateWarning):
+        parts[0][0, 0] = 7.0
+    assert x.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+
+
+def test_what_is_known_of_a_constant_is_not_computed_again_for_its_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = xarr.asarray(np.ones(6)).evaluate()
+    constant = repeat(lambda: xarr.exp(xarr.arange(6) * 0.5))
+    node = constant._node
+    assert node.value is None and node in live_values.constants
+    monkeypatch.setattr(small_ops, "_keep", lambda *args: pytest.fail("the value is there"))
+    table = small_ops.small_ops()
+    assert table is not None
+    got = small_ops.pending_value(table, node, x._node.device)
+    np.testing.assert_array_equal(got, np.exp(np.arange(6) * 0.5))

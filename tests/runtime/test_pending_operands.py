@@ -72,3 +72,27 @@ def test_what_hangs_on_a_larger_array_is_evaluated_when_it_is_computed_with() ->
     beside = x / sums
     assert not beside.is_evaluated and not sums.is_evaluated
     assert float(several) == 300 * 200 * 4 and float(beside[0, 0]) == 1 / 300
+
+
+def test_a_small_product_of_large_arrays_is_computed_at_once() -> None:
+    rng = np.random.default_rng(0)
+    host, row = rng.normal(size=(256, 256)), rng.normal(size=(1, 256))
+    for dtype in ("float64", "complex128"):
+        a, x = xarr.asarray(host.astype(dtype)).evaluate(), xarr.asarray(row.astype(dtype)).evaluate()
+        for _ in range(6):
+            product = x @ a
+            assert product.is_evaluated
+            np.testing.assert_allclose(np.asarray(product), row @ host, rtol=1e-12)
+            assert not (a @ a).is_evaluated
+    assert not ((a * 2) @ x.T).is_evaluated, "what is to be computed may be fused"
+    ints = xarr.asarray(np.ones((300, 300), np.int64)).evaluate()
+    assert not (ints[0] @ ints).is_evaluated, "no BLAS multiplies these"
+
+
+def test_a_large_constant_is_evaluated_for_a_small_product() -> None:
+    weights = xarr.sin(xarr.arange(65_536.0)).reshape(256, 256) * 0.5
+    state = xarr.ones((1, 256))
+    assert not weights.is_evaluated
+    for _ in range(6):
+        state = xarr.tanh(state @ weights)
+        assert state.is_evaluated and weights.is_evaluated

@@ -42,6 +42,7 @@ from xarr.runtime.small_ops import (
     MOST_BYTES,
     is_few_pending,
     is_small_op,
+    most_operand_bytes,
     pending_value,
     records_all,
     small_ops,
@@ -307,7 +308,9 @@ def _repeated_call(
 def _may_be_computed(node: Node) -> bool:
     """Whether the op of a node is computed at once where its operands have values, or are evaluated for it."""
     is_on_theirs = any([node.device is operand.device for operand in node.operands])
-    return is_small_op(node.op) and is_on_theirs and _are_small([node, *node.operands], MOST_BYTES)
+    most = most_operand_bytes(node.op, [operand.type for operand in node.operands])
+    is_small = _are_small([node], MOST_BYTES) and _are_small([*node.operands], most)
+    return is_small_op(node.op) and is_on_theirs and is_small
 
 
 def _is_always_recorded(node: Node) -> bool:

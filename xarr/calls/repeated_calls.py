@@ -333,7 +333,9 @@ class _LineWriter:
         operands = f"({''.join([f'{self.nodes[each]}, ' for each in row.operands])})"
         op, type_, line = self.name(row.op), self.name(row.type), self.name(row.line(self.location))
         if row.may_be_computed:
-            return f"m{number} = apply_op({op}, {operands}, {type_}, {self.name(self.location)})._node"
+            computed = f"apply_op({op}, {operands}, {type_}, {self.name(self.location)})"
+            is_last = row is self.call.rows[-1] and self.only_node() == number
+            return f"last = {computed}" if is_last else f"m{number} = {computed}._node"
         pending = [self.nodes[each] for each in row.operands if each not in self.shared]
         if not pending:
             return f"m{number} = Node({op}, {operands}, {type_}, {line}, {self.name(row.device)})"
@@ -347,17 +349,22 @@ class _LineWriter:
                 return True
         return False
 
+    def only_node(self) -> int | None:
+        """The number of the node that is the result, perhaps a part by one step; None for other results."""
+        result = self.call.results[0]
+        inner = result.inner if isinstance(result, PartOf) and len(result.steps) == 1 else result
+        return inner.index if self.call.join is None and type(inner) is RecordedValue else None
+
     def result(self) -> str:
         """The expression of the result."""
-        result = self.call.results[0]
-        inner = result.inner if isinstance(result, PartOf) else result
-        if self.call.join is None and type(inner) is RecordedValue:
-            shown = f"wrap({self.nodes[inner.index]})"
-            if type(result) is not PartOf:
+        result, number = self.call.results[0], self.only_node()
+        if number is not None:
+            is_made = self.call.rows[-1].may_be_computed and number == len(self.nodes) - 1
+            shown = "last" if is_made else f"wrap({self.nodes[number]})"
+            if not isinstance(result, PartOf):
                 return shown
-            if len(result.steps) == 1:
-                step, argument = map(self.name, result.steps[0])
-                return f"mark({self.arrays[result.index]}, {shown}, {step}, {argument})"
+            step, argument = map(self.name, result.steps[0])
+            return f"mark({self.arrays[result.index]}, {shown}, {step}, {argument})"
         arrays, nodes = ", ".join(self.arrays), ", ".join(self.nodes)
         return f"{self.name(self.call.finish)}([{arrays}], [{nodes}], {self.name(self.location)})"
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
+from xarr import lax
 from xarr.base import python_build
 from xarr.base.at_once.numpy_calls import EXACT, EXACT_SINGLE, fits_single
 from xarr.base.at_once.obstacles import obstacles
@@ -212,11 +213,20 @@ def _read_at(array: Array, *items: Any) -> Array:
 _new: Final = object.__new__
 
 
+#: What records the steps of parts of constants.
+_STEPS: Final[dict[PartStep, Callable[[Array, Any], Array]]] = {
+    TRANSPOSE: lax.transpose,
+    RESHAPE: lambda array, shape: lax.reshape(array, shape[0]),
+}
+
+
 def _read_part(
     array: Array, step: PartStep, argument: Any, buffer: HostArray, value: HostArray, frame: FrameType
 ) -> Array | None:
     """`value`, the part of `buffer` that a step makes, as a copy where that is small."""
-    assert array._device is not None
+    if array._device is None:
+        part = wrap_constant(np.array(value, order="C"), _STEPS[step], (array, argument), frame)
+        return None if part is None else mark(array, part, step, argument)
     if value.nbytes <= MAX_COPIED and value.flags.c_contiguous:
         value = value.copy()
     elif not value.ndim:
@@ -237,7 +247,7 @@ def turn_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array |
     if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
         return None
     rank = buffer.ndim
-    if array._device is None or (axes and {*map(type, axes)} - {int}):
+    if axes and {*map(type, axes)} - {int}:
         return None
     if not axes:
         return _read_part(array, TRANSPOSE, range(rank)[::-1], buffer, buffer.T, frame)
@@ -263,7 +273,7 @@ def reshape_small(array: Array, shape: tuple[Any, ...], frame: FrameType) -> Arr
     buffer = array._value
     if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
         return None
-    if array._device is None or {*map(type, shape)} - {int}:
+    if {*map(type, shape)} - {int}:
         return None
     try:
         value = buffer.reshape(shape)

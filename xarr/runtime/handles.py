@@ -30,7 +30,7 @@ from xarr.ir.types import TensorType
 from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run_one
-from xarr.runtime.live_values import moved_value
+from xarr.runtime.live_values import constants, moved_value
 from xarr.runtime.trace_stack import Trace, innermost, is_alone, recording
 
 _new: Final = object.__new__
@@ -494,7 +494,9 @@ def _leaf_of(handle: Handle) -> Node:
 
 
 def _show_recipe(handle: Handle, recipe: Recipe) -> Node:
-    share = _share_of(recipe.node())
+    share, value, device = _share_of(recipe.node()), handle._value, backends.default_device()
+    if value is not None and share.node.device in (None, device) and device.name == recipe.backend:
+        constants[share.node] = device.committed, np.asarray(value)
     if handle._shown is None and handle._location is recipe:
         handle._share = share
         handle._shown = share.node

@@ -5,7 +5,8 @@ The value of such an array is a tuple of a buffer of the bounds and the live siz
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from xarr.ir.graph import Node, data
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.pending import StandIn
+
+#: The values of nodes that are made of constants alone, each with its device.
+constants: Final[WeakKeyDictionary[Node, tuple[Device, Any]]] = WeakKeyDictionary()
 
 
 def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:

@@ -7,7 +7,8 @@ The rule: an op is computed at once if
   one, the op ends a long chain of constants, which what follows would not look through.  An operand without a value
   that hangs on some thousand such ops alone is evaluated first; for a write and a mask one of larger arrays, too,
 * it is of a kind in `_OPS`, which never fails, has no effects, and takes about as long as its arrays are large, and
-  neither an operand nor the result is larger than `Target.max_eager_bytes`; a power if all its operands have values,
+  neither an operand nor the result is larger than `Target.max_eager_bytes`, but for operands of products of what a
+  BLAS multiplies, of which large constants are evaluated first; a power if all its operands have values,
   since NumPy squares where it sees that all exponents are one 2, which it does not of what was computed before,
 * no function is being recorded in any thread, no check of every op is asked for (`config.debug_nans`,
   `config.debug_overflow`), `config.fusion` is not "compiled", and `config.small_arrays` is "eager".
@@ -19,7 +20,7 @@ fused; so do ops on constants alone, in short chains, which functions that are r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
@@ -39,6 +40,7 @@ from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.evaluation import run_one
 from xarr.runtime.handles import wrap, wrap_leaf
+from xarr.runtime.live_values import constants
 from xarr.runtime.trace_stack import recording
 
 #: Ops of one operand to apply one after the other, each with the type that it gives.
@@ -72,6 +74,8 @@ MOST_COMPUTED: Final = 2**26
 #: Bytes of larger arrays without values that a small one hangs on, which is evaluated as it is computed with: those of
 #: an op or two.  What more ops make is left to be fused with what follows.
 MOST_BETWEEN: Final = 2**20
+#: The codes of the element types that a BLAS multiplies.
+_BLAS: Final = frozenset("fdFD")
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
@@ -176,8 +180,6 @@ def small_call(table: SmallOps, key: object, *nodes: Node | None) -> SmallCall |
 #: By the op, the types of its operands and the device: what computes it, None for an op that is recorded.
 SmallOps = dict[tuple[Any, ...], SmallOp | None]
 
-#: The values of nodes that are made of constants alone, each with its device.
-_constants: Final[WeakKeyDictionary[Node, tuple[Device, Any]]] = WeakKeyDictionary()
 _tables: Final[dict[str, SmallOps]] = {"auto": {}, "off": {}}
 #: The settings by identity, and the functions in force under them.
 _known: tuple[tuple[object, object], SmallOps | None] = ((None, None), None)
@@ -306,10 +308,15 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
     """The values of the operands and the device that has them; no device if `op` is to be recorded."""
     device: Device | None = None
     values: list[Any] = []
-    if max([node.type.nbytes for node in operands], default=0) > MOST_BYTES:
+    types = [node.type for node in operands]
+    most = most_operand_bytes(op, types)
+    if max([type.nbytes for type in types], default=0) > most:
         return None, values
     for node in operands:
-        if node.device is None and node.depth >= _DEEPEST:
+        if node.value is None and node.type.nbytes > MOST_BYTES:
+            if _is_of_small_ops(node, most, is_constant=True):
+                run_one(node, backends.default_device() if node.device is None else node.device.committed)
+        elif node.device is None and node.depth >= _DEEPEST:
             _evaluate_if_small(node, backends.default_device())
         own = node.device
         if own is not device and own is not None:
@@ -411,8 +418,11 @@ def _evaluate_if_small(node: Node, device: Device, most_bytes: int = MOST_BYTES)
     return node.value is not None
 
 
-def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
-    """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
+def _is_of_small_ops(node: Node, most_bytes: int, is_constant: bool = False) -> bool:
+    """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on.
+
+    is_constant: whether it may hang on no values either.
+    """
     if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
     between = MOST_BETWEEN
@@ -421,6 +431,8 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     while stack:
         each = stack.pop()
         if each in seen or (each.value is not None and type(each.op) is not Donated):
+            if is_constant and each.value is not None:
+                return False
             continue
         seen.add(each)
         is_small = all(
@@ -448,7 +460,7 @@ def _chain_value(table: SmallOps, node: Node, device: Device) -> Any:
         return op.array
     if node.traced or node.depth > _DEEPEST:
         return None
-    owner, value = _constants.get(node, (None, None))
+    owner, value = constants.get(node, (None, None))
     if owner is device.committed:
         return value
     values = []
@@ -471,8 +483,19 @@ def _chain_value(table: SmallOps, node: Node, device: Device) -> Any:
     if any([operand.value is not None for operand in node.operands]):
         node.settle(value, device.committed, small.is_view)
     else:
-        _constants[node] = device.committed, value
+        constants[node] = device.committed, value
     return value
+
+
+def most_operand_bytes(op: Op, types: Sequence[Type]) -> int:
+    """The bytes of the largest operand with a value of an op that is computed at once.
+
+    A small product of what BLAS multiplies is no part of anything, however large its operands are.
+    """
+    if type(op) is not ops.DotGeneral:
+        return MOST_BYTES
+    is_of_blas = all([isinstance(type, TensorType) and type.dtype.char in _BLAS for type in types])
+    return MOST_COMPUTED if is_of_blas else MOST_BYTES
 
 
 def is_small_op(op: Op) -> bool:
@@ -523,8 +546,11 @@ def _small_op(
         nodes = [Node(ops.GetTupleElement(index), (node,), None, ()) for index in range(len(result.elements))]
     everything = (*types, *[node.type for node in nodes])
     tensors = [type for type in everything if isinstance(type, TensorType) and not type.dynamic]
+    most, most_read = min(backend.target.max_eager_bytes, MOST_BYTES), most_operand_bytes(op, types)
     nbytes = max([type.nbytes for type in tensors], default=0)
-    if len(tensors) < len(everything) or nbytes > min(backend.target.max_eager_bytes, MOST_BYTES):
+    if len(tensors) < len(everything) or max([node.type.nbytes for node in nodes]) > most:
+        return None
+    if nbytes > (most if most_read == MOST_BYTES else most_read):
         return None
     if len(tensors[-1].shape) > _MOST_DIMENSIONS:
         return None
