@@ -106,7 +106,7 @@ def _definitions(
         if name in own:
             yield function.text.replace(_INTERNAL, "define hidden ", 1)
         elif name in defined:
-            yield function.text
+            yield _INTERNAL + function.text.removeprefix(_INTERNAL).removeprefix("define ")
         elif name in named:
             head = function.text.partition(" {\n")[0].replace("internal", "hidden", 1)
             yield f"{head.replace('define', 'declare', 1)}\n"

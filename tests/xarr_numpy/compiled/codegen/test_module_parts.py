@@ -72,6 +72,13 @@ def test_what_is_copied_is_in_each_part_that_needs_it() -> None:
     assert sorted(part.count("declare hidden i64 @h(") for part in parts) == [0, 1, 1]
 
 
+def test_a_function_for_others_is_copied_too() -> None:
+    text = MODULE.replace("define internal i64 @g", "define i64 @g")
+    parts = split_module(text, 9)
+    code = llvm_jit.load(join_codes([llvm_jit.assemble(part) for part in parts]), ["f", "g", "other"])
+    assert call(code, "g", 7) == 14 and call(code, "f", 7) == 14 + 200 and call(code, "other", 7) == 14 + 400
+
+
 def test_variables_keep_a_module_whole() -> None:
     text = MODULE.replace("internal constant", "internal global")
     assert split_module(text, 2) == [text]
