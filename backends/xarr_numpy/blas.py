@@ -22,12 +22,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.dtypes import COMPLEX
+from xarr.ir.ops.factorisations import LETTERS, Factorisation
 from xarr_numpy import workers
 
 #: What OpenBLAS calls its functions, in NumPy's wheels and elsewhere.
 _PATTERNS: Final = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 #: And routines of LAPACK with integers of 64 bits.
 _ROUTINES: Final = ("scipy_{}_64_", "{}_64_")
+#: What NumPy's functions compute in.
+_DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
+#: LAPACK applies so many reflections one by one (ILAENV of its reference).
+_MOST_REFLECTIONS: Final = 128
 #: Multiplications that count for an element of other work.
 _PER_ELEMENT: Final = 16
 
@@ -66,6 +72,20 @@ def routine(name: str) -> int | None:
     library = _library()
     functions = [getattr(library, pattern.format(name), None) for pattern in _ROUTINES] if library else []
     return next((ctypes.cast(each, ctypes.c_void_p).value for each in functions if each is not None), None)
+
+
+def name_of(op: Factorisation, dtype: np.dtype[Any]) -> str:
+    """The name of LAPACK's routine for a factorisation."""
+    return f"{LETTERS[dtype]}{op.routines[dtype in COMPLEX]}"
+
+
+def reflections(op: Factorisation, dtype: np.dtype[Any], shape: tuple[int, ...]) -> int | None:
+    """The address of a routine that makes or multiplies reflections of matrices of this shape, in double precision, one
+    by one: of so few that LAPACK has no blocks of them.  None for others, or if there is none.
+    """
+    if dtype not in _DOUBLE or min(shape[-2:]) > _MOST_REFLECTIONS:
+        return None
+    return routine(name_of(op, dtype))
 
 
 def can_be_held() -> bool:

@@ -7,6 +7,7 @@ matrices.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ import numpy as np
 
 from xarr.compiler.plan.program_plan import Step
 from xarr.ir import ops
+from xarr_numpy import blas
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
@@ -183,7 +185,7 @@ def geqrf(a: Array) -> Arrays:
 
 
 def householder_product(a: Array, taus: Array) -> Array:
-    """The first columns of the product of reflections, block after block from the last one on.
+    """The first columns of the product of reflections: by LAPACK if there are few, block after block from the last one.
 
     A block of reflections is I - V T Vᴴ with T upper triangular.
 
@@ -191,6 +193,9 @@ def householder_product(a: Array, taus: Array) -> Array:
     transformations", 1989.
     """
     rows, columns = a.shape[-2:]
+    address = blas.reflections(ops.HouseholderProduct(), a.dtype, a.shape) if a.size else None
+    if address is not None:
+        return _multiply_reflections(address, a, taus)
     product = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
     count = taus.shape[-1]
     for start in reversed(range(0, count, _REFLECTIONS)):
@@ -203,6 +208,24 @@ def householder_product(a: Array, taus: Array) -> Array:
         part = product[..., start:, start:]
         part -= vectors @ (triangle @ (adjoint @ part))
     return product
+
+
+#: m, n, k, the matrix in column-major order, its leading dimension, taus, memory for work and its size, and a status.
+_ORGQR: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 9)
+
+
+def _multiply_reflections(address: int, a: Array, taus: Array) -> Array:
+    """The product by LAPACK's `orgqr`."""
+    *batch, rows, columns = a.shape
+    product = np.array(a.swapaxes(-1, -2), order="C")
+    numbers = np.array([rows, columns, taus.shape[-1], 0], np.int64)
+    m, n, k, info = [numbers.ctypes.data + 8 * index for index in range(4)]
+    work, own = np.empty(columns, a.dtype), np.ascontiguousarray(taus)
+    function, nbytes = _ORGQR(address), rows * columns * a.itemsize
+    for index in range(prod(batch)):
+        tau = own.ctypes.data + index * taus.shape[-1] * a.itemsize
+        function(m, n, k, product.ctypes.data + index * nbytes, m, tau, work.ctypes.data, n, info)
+    return product.swapaxes(-1, -2)
 
 
 def _triangle(inner: Array, taus: Array) -> Array:

@@ -385,7 +385,7 @@ class _PlanWriter(PlanMemory):
 
     def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
-        for time_of, write in (lapack.SOLVE, fourier.TRANSFORM):
+        for time_of, write in (lapack.SOLVE, lapack.REFLECT, fourier.TRANSFORM):
             nanoseconds = time_of(step.node)
             if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
                 write(self, step.node, inputs, outputs)

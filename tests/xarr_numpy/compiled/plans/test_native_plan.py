@@ -275,3 +275,49 @@ def test_systems_are_solved_in_python_without_the_routine(monkeypatch: pytest.Mo
     text = str(xarr.jit(lambda a, b: xarr.linalg.solve(a, b)).lower("f64[4,4]", "f64[4,2]").stage("plan"))
     assert "in Python: has no loop program" in text
     assert_same(xarr.jit(lambda a, b: xarr.linalg.solve(a, b))(a, b), np.linalg.solve(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 7, 3), (3, 5), (1, 1), (40, 33)])
+def test_small_factors_are_those_of_numpy(dtype: str, shape: tuple[int, ...]) -> None:
+    def factor(a: Any) -> Any:
+        return xarr.linalg.qr(a)
+
+    a = RNG.normal(size=shape).astype(dtype)
+    if dtype == "complex128":
+        a = a + 1j * RNG.normal(size=shape)
+    text = str(xarr.jit(factor).lower(xarr.asarray(a)).stage("plan"))
+    assert "library geqrf" in text and ("Python" not in text or shape == (40, 33))
+    with xarr.config(fusion="off"):
+        alone = factor(xarr.asarray(a))
+    for wanted in (np.linalg.qr(a), alone):
+        for one, other in zip(xarr.jit(factor)(a), wanted, strict=True):
+            assert_same(one, np.asarray(other))
+
+
+def test_loops_factor_matrices_in_machine_code() -> None:
+    def iterate(a: Any) -> Any:
+        def step(_: Any, state: Any) -> Any:
+            q, r = xarr.linalg.qr(state[0])
+            return r @ q, state[1] @ q
+
+        return lax.fori_loop(0, 3, step, (a, xarr.eye(4)))
+
+    a = RNG.normal(size=(4, 4))
+    assert "Python" not in str(xarr.jit(iterate).lower(xarr.asarray(a)).stage("plan"))
+    rotated, product = np.asarray(a), np.eye(4)
+    for _ in range(3):
+        q, r = np.linalg.qr(rotated)
+        rotated, product = r @ q, product @ q
+    for one, other in zip(xarr.jit(iterate)(a), (rotated, product), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-11, atol=1e-11)
+
+
+def test_factors_are_python_s_without_the_routines(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy import blas
+
+    monkeypatch.setattr(blas, "routine", lambda name: None)
+    a = RNG.normal(size=(4, 3))
+    assert "in Python" in str(xarr.jit(lambda a: xarr.linalg.qr(a)).lower("f64[4,3]").stage("plan"))
+    q, r = map(np.asarray, xarr.jit(lambda a: xarr.linalg.qr(a))(a))
+    np.testing.assert_allclose(q @ r, a, rtol=1e-13, atol=1e-14)
