@@ -1,4 +1,4 @@
-"""The device: memory, copies, kernels.  CuPy's is here; the tests have one that emulates a device on the host.
+"""A GPU by CuPy: memory, copies, kernels.
 
 Nothing else in this package imports CuPy.  What was seen on a GPU is in docs/backends.md.
 """
@@ -14,14 +14,13 @@ from importlib import metadata
 from importlib.util import find_spec
 from math import prod
 from threading import Lock, get_ident
-from typing import Any, Final, Protocol
-
-import numpy as np
+from typing import Any, Final
 
 from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
 from xarr_cupy.codegen.kernel_calls import BLOCK
+from xarr_cupy.interface import DeviceFaultError, DeviceMemory, Driver, HostArray, LocatedMemory
 from xarr_cupy.machine_code import load_text
 from xarr_cupy.modules import CupyModule, LoadedModules
 from xarr_cupy.runtime.launch_queue import LAUNCH_SECONDS, LaunchQueue
@@ -53,8 +52,6 @@ _OUT_OF_MEMORY: Final = 2
 #: Of products, for an estimate.
 _OPERATIONS_PER_SECOND: Final = 5e13
 
-HostArray = np.ndarray[Any, Any]
-
 #: How often this process was forked off from another.  To ask the system for its number at each call takes long.
 _forks = 0
 
@@ -66,103 +63,6 @@ def _count_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
-
-
-class DeviceFaultError(BackendError):
-    """A device failed: no other call can use it in this process."""
-
-    #: Whether notes of it list what was launched before.
-    has_suspects = False
-
-
-class DeviceMemory(Protocol):
-    """Bytes of a device, freed when nothing holds the object."""
-
-    @property
-    def address(self) -> int: ...
-
-
-class Driver(Protocol):
-    """A device: what an engine needs of it."""
-
-    #: For messages: which device, and by what.
-    description: str
-    #: A library of arrays with NumPy's names: CuPy, or NumPy where the device is emulated.
-    arrays: Any
-    #: The number of the device, and how many there are.
-    ordinal: int
-    count: int
-
-    def at(self, ordinal: int) -> Driver:
-        """A driver of another device, or this one, by a number less than `count`."""
-
-    def active(self) -> AbstractContextManager[Any]:
-        """A context in which this thread calls this device; the one that it called before is put back."""
-
-    def order_streams(self, memories: Collection[DeviceMemory]) -> AbstractContextManager[Any] | None:
-        """A context in which the caller's stream is after what others did with memory, and they after it; or None."""
-
-    def captures(self) -> bool:
-        """Whether what is launched now does not run, but becomes a part of a graph of the caller's."""
-
-    def allocate(self, sizes: Sequence[int]) -> list[DeviceMemory]:
-        """Bytes of which nothing is known, so many for each."""
-
-    def upload(self, address: int, array: HostArray) -> None:
-        """Copy an array in row-major order to the device; it may be written to afterwards."""
-
-    def download(self, array: HostArray, address: int) -> None:
-        """Copy from the device to an array in row-major order, after all that was launched."""
-
-    def wait(self) -> None:
-        """Wait for all that was launched.  DeviceFaultError, as from any other method, if the device failed."""
-
-    def copy(self, target: int, source: int, nbytes: int) -> None:
-        """Copy inside of the device."""
-
-    def copy_from(self, target: int, origin: Driver, source: int, nbytes: int) -> None:
-        """Copy from another device, `origin`, after all that was launched on both."""
-
-    def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
-        """The elements in memory as an array of `arrays`."""
-
-    def memory_of(self, array: Any) -> DeviceMemory:
-        """The elements of an array of `arrays`, in row-major order."""
-
-    @property
-    def stream(self) -> int:
-        """DLPack's number of the caller's stream."""
-
-    def lend(self, array: Any, stream: int | None, is_versioned: bool) -> Any:
-        """A DLPack capsule with an array of `arrays`, ready on a stream of the consumer's."""
-
-    def borrow(self, capsule: object) -> Any:
-        """The memory in a DLPack capsule as an array of `arrays`."""
-
-    def borrow_by_interface(self, x: Any) -> Any:
-        """The memory of an object with `__cuda_array_interface__` as an array of `arrays`, after all that was asked for
-        on the object's stream."""
-
-    def interface(self, array: Any) -> dict[str, Any]:
-        """The `__cuda_array_interface__` of an array of `arrays`."""
-
-    def memory_at(self, array: Any, offset: int) -> tuple[DeviceMemory, int]:
-        """The memory of an array of `arrays` from `offset` bytes after its first element, and the device's number."""
-
-    def library_calls(self) -> AbstractContextManager[None]:
-        """A context for calls of `arrays`: LinAlgError where a factorisation fails, BackendError with no library."""
-
-    def gemm(self, arguments: Sequence[int]) -> None:
-        """Call cublasGemmStridedBatchedEx with these arguments after the handle."""
-
-    def load(self, text: str) -> Any:
-        """The kernels of a CUDA C++ text, compiled."""
-
-    def prepare(self, launches: Launches) -> Any:
-        """Launches in a row, as `submit` takes them."""
-
-    def submit(self, prepared: Any, table: Table) -> None:
-        """Launch what was prepared, one after the other, with the addresses of a run."""
 
 
 def connect_cupy() -> Driver:
@@ -558,6 +458,37 @@ class CupyDriver:
         except self._errors as error:
             raise self._error(error) from error
         self._queue.add(prepared.seconds)
+
+    def submit_beside(
+        self, prepared: PackedLaunches, arguments: Sequence[LocatedMemory], sizes: Sequence[int]
+    ) -> list[DeviceMemory] | None:
+        # As `order_streams`, `allocate` and `submit` do it, with the stream found once: a call is as short as CuPy's.
+        if len(prepared.calls) >= LEAST_CAPTURED:
+            return None
+        stream, allocate = self._cuda.get_current_stream(), self._cuda.alloc
+        number, table = stream.ptr, [0, 0]
+        owner = (number, get_ident() if number == _PER_THREAD else 0)
+        for each in arguments:
+            if each.memory.owner != owner:
+                return None
+            table.append(each.address)
+        made: list[DeviceMemory] = []
+        try:
+            for nbytes in sizes:
+                memory = CupyMemory(allocate(nbytes or 1), stream, owner)
+                made.append(memory)
+                table.append(memory.address)
+        except (MemoryError, self._runtime.CUDARuntimeError):
+            return None
+        if prepared.kernels:
+            self._suspects.append(prepared.kernels)
+            self._launched += len(prepared.kernels)
+        try:
+            self._launch_all(prepared, table, number)
+        except self._errors as error:
+            raise self._error(error) from error
+        self._queue.add(prepared.seconds)
+        return made
 
     def _launch_all(self, prepared: PackedLaunches, table: Table, stream: int) -> None:
         launch = self._cuda.driver.launchKernel

@@ -23,7 +23,7 @@ from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES, KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
 from xarr_cupy.runtime.command_builder import CodeOptions, ProgramMemory
-from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all
+from xarr_cupy.runtime.commands import Frame, Launching, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.loop_commands import kernels_of
 from xarr_cupy.runtime.program_text import commands_of, print_kernels
@@ -100,9 +100,25 @@ class LoadedProgram:
         self._constants = [each.memory for each in self._memory.constants]
         #: The parameters that the plan writes over.
         self._reused = [number for number in plan.donated if _is_reused(plan, number)]
+        #: The one command of a program that launches, and needs nothing but memory for each of its results.
+        self._launching: Launching | None = None
+        needs_more = self._has_tuples or self._reused or arena.nbytes or self._constants or progress
+        if not needs_more and self._slots == list(range(len(self._own))) and len(self._commands) == 1:
+            (command,) = self._commands
+            self._launching = command if isinstance(command, Launching) else None
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results for these arguments.  BackendError for those of another backend."""
+        command, has_vectors = self._launching, self._memory.has_vectors
+        if command is not None:
+            for each in arguments:
+                if type(each) is not DeviceArray or (has_vectors and each.address % VECTOR_NBYTES):
+                    break
+            else:
+                rest = command.prepared, arguments, self._own, self._sizes
+                results = self.device.submit_beside(command.operations, *rest)
+                if results is not None:
+                    return tuple(results)
         if self._has_tuples:
             return pack(self._types, self._run_anywhere(flatten(arguments)))
         return tuple(self._run_anywhere(arguments))

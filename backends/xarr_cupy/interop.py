@@ -13,7 +13,7 @@ from xarr.backend import BorrowedMemory
 from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import DTypeError
 from xarr.ir.types import TensorType
-from xarr_cupy.driver import Driver
+from xarr_cupy.interface import Driver
 from xarr_cupy.runtime.arrays import DeviceArray
 from xarr_cupy.runtime.device import LoadedDevice
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xarr_cupy.driver import Driver
+from xarr_cupy.interface import Driver
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location
 
 

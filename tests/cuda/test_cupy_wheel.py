@@ -94,6 +94,36 @@ def test_all_is_done_on_the_stream_of_the_caller(host: HostDevice) -> None:
     assert set(host.streams) == {stream.ptr} and len(host.streams) == 5
 
 
+def test_a_call_of_one_kernel_looks_for_its_stream_once(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `submit_beside` it is as short as CuPy's own calls: one allocation and one launch beside that."""
+    cupy, asked = importlib.import_module("cupy"), [0]
+    function, x = xarr.jit(lambda x, y: x * y + 1), xarr.asarray(np.arange(5.0)).evaluate()
+    wanted = np.asarray(function(x, x))
+    find = cupy.cuda.get_current_stream
+
+    def count_and_find() -> object:
+        asked[-1] += 1
+        return find()
+
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", count_and_find)
+    launches, results = host.launches, []
+    for _ in range(5):
+        asked.append(0)
+        results.append(function(x, x))
+    monkeypatch.undo()
+    # More than once where an event is recorded.
+    assert (min(asked[1:]), host.launches - launches) == (1, 5)
+    # On another stream it waits for the one that the array is of.
+    waits = len(host.waits)
+    with cupy.cuda.Stream(non_blocking=True):
+        results.append(function(x, x))
+    assert len(host.waits) > waits
+    for each in results:
+        assert_same(np.asarray(each), wanted)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_kind_of_group(name: str, device: str) -> None:
     function, arrays = CASES[name]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.ir.types import TensorType, TupleType, Type
-from xarr_cupy.driver import DeviceMemory
+from xarr_cupy.interface import DeviceMemory
 
 #: Bytes of a number in memory: those of the widest, a complex128.
 NUMBER_NBYTES: Final = 16

@@ -26,7 +26,7 @@ from xarr.ir.types import Ints, TensorType, Type
 from xarr_cupy import libraries
 from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.codegen.kernel_calls import KernelSource
-from xarr_cupy.driver import Driver
+from xarr_cupy.interface import Driver
 from xarr_cupy.runtime.arrays import DeviceArray, flatten_types
 from xarr_cupy.runtime.commands import (
     Branching,

@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_cupy.driver import DeviceFaultError, Driver
+from xarr_cupy.interface import DeviceFaultError, Driver, LocatedMemory
 from xarr_cupy.runtime.arrays import NUMBER_NBYTES, DeviceArray, NumberArgument
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, Table
 
@@ -77,6 +77,30 @@ class LoadedDevice:
         except DeviceFaultError as error:
             self.add_suspects(error)
             raise
+
+    def submit_beside(
+        self,
+        nodes: Sequence[Node],
+        prepared: Any,
+        arguments: Sequence[LocatedMemory],
+        types: Sequence[TensorType],
+        sizes: Sequence[int],
+    ) -> list[DeviceArray] | None:
+        """As `submit`, with new arrays behind the arguments in the table, which are given.
+
+        None, and nothing is done, where the driver has more to do than that.
+        """
+        try:
+            memories = self.driver.submit_beside(prepared, arguments, sizes)
+        except DeviceFaultError as error:
+            self.remember(nodes)
+            self.add_suspects(error)
+            raise
+        if memories is None:
+            return None
+        self._recent.append(nodes)
+        self._launched += len(nodes)
+        return [*map(DeviceArray, memories, types)]
 
     def add_suspects(self, error: DeviceFaultError) -> None:
         """Note in an error, once, which operations may have done it."""

@@ -24,7 +24,7 @@ from tests.cuda.nvrtc import TEXTS
 from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
 from xarr_cupy.codegen.kernel_calls import BLOCK
-from xarr_cupy.driver import Driver, HostArray
+from xarr_cupy.interface import Driver, HostArray, LocatedMemory
 from xarr_cupy.runtime.launches import Launches, Location, MemoryCopy, Table, address_of
 
 _ALIGNMENT = 256
@@ -202,6 +202,13 @@ class EmulatedDriver:
                     for size in each.sizes
                 ]
                 self.launch(each.module, each.name, each.blocks, arguments, sizes)
+
+    def submit_beside(
+        self, prepared: Launches, arguments: Sequence[LocatedMemory], sizes: Sequence[int]
+    ) -> list[EmulatedMemory]:
+        made = self.allocate(sizes)
+        self.submit(prepared, [0, 0, *[each.address for each in (*arguments, *made)]])
+        return made
 
 
 _module = lru_cache(None)(Module)
