@@ -116,11 +116,16 @@ def test_bodies_of_loops_too() -> None:
     assert reductions_left(function, x) == 0
 
 
+def swap(x: Any, y: Any) -> Any:
+    return lax.fori_loop(0, 2, lambda _, pair: pair[::-1], (x, y))
+
+
 OTHERS: dict[str, Any] = {
     "many": lambda x: xarr.stack([x + k for k in range(17)]).max(axis=0),
     "parts of several rows": lambda x: xarr.concatenate([x, x]).max(axis=0),
     "another dimension": lambda x: xarr.stack([x, x]).max(axis=1),
     "costly": lambda x: xarr.exp(xarr.stack([x, x + 1])).max(axis=0),
+    "results of a loop": lambda x: swap(x[:2, None], x[2:4, None])[0].max(0),
     "all dimensions": lambda x: xarr.stack([x, x]).max(),
 }
 

@@ -65,8 +65,8 @@ def _is_stack(node: Node, axis: int, depth: int) -> bool:
 
 
 def _is_light(node: Node) -> bool:
-    same = all(each.shape == node.shape for each in node.operands)
-    return node.op.is_elementwise and node.op.cost <= INSTRUCTION and same
+    is_cheap = node.op.is_elementwise and node.op.cost <= INSTRUCTION
+    return is_cheap and all(each.shape == node.shape for each in node.operands)
 
 
 def _combine(
