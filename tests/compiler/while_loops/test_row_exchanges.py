@@ -109,6 +109,25 @@ def test_narrow_numbers(dtype: str) -> None:
     agree(function, a, np.array([(0, 5), (2, 2), (3, 1), (4, 0), (1, 200), (130, 3)]))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16"])
+@pytest.mark.parametrize("rows", [128, 256, 300, 2049])
+def test_positions_up_to_the_last_number_of_their_type_and_beyond(dtype: str, rows: int) -> None:
+    def function(a: Any, numbers: Any) -> Any:
+        r, own = lax.iota("int64", rows), lax.iota(dtype, rows)
+
+        def step(i: Any, a: Any) -> Any:
+            k, p = numbers[i, 0], numbers[i, 1]
+            near = r if dtype == "float16" else own
+            index = xarr.where(
+                own == k, p.astype(near.dtype), xarr.where(own == p, k.astype(near.dtype), near)
+            )
+            return xarr.take(a, index, mode="clip")
+
+        return lax.fori_loop(0, numbers.shape[0], step, a)
+
+    agree(function, np.arange(float(rows)), np.array([(0, 100), (1, 2), (127, 3), (1, 1)], dtype))
+
+
 def agree(function: Callable[..., Any], *arguments: Any) -> None:
     operands = [xarr.asarray(each) for each in arguments]
     with xarr.config(fusion="off"):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
@@ -67,7 +69,14 @@ def _moves(index: Node) -> list[_Move]:
             return []
         moves.append(_Move(target, source))
         index = rest
-    return moves if isinstance(index.op, ops.Iota) and len(index.shape) == 1 else []
+    return moves if _is_positions(index) and len(index.shape) == 1 else []
+
+
+def _is_positions(node: Node) -> bool:
+    """Whether a node counts positions, with integers that do not begin anew."""
+    if not isinstance(node.op, ops.Iota) or node.dtype.kind not in "iu":
+        return False
+    return node.shape[node.op.dimension] - 1 <= np.iinfo(node.dtype).max
 
 
 def _row_of(condition: Node) -> Node | None:
@@ -75,7 +84,7 @@ def _row_of(condition: Node) -> Node | None:
     if not isinstance(condition.op, ops.Compare) or condition.op.direction != "EQ":
         return None
     for position, number in (condition.operands, condition.operands[::-1]):
-        if isinstance(position.op, ops.Iota):
+        if _is_positions(position):
             return _repeated_scalar(number)
     return None
 
@@ -101,12 +110,12 @@ def _with_row(array: Node, row: Node, number: Node) -> Node:
 
 def _choose(number: Node, row: Node, kept: Node) -> Node:
     """The row that is written to a number, or what is there if the array has no row of that number."""
-    array_rows = kept.operands[0].shape[0]
+    last = kept.operands[0].shape[0] - 1
     is_row = Node(
         ops.And(),
         (
             Node(ops.Compare("GE"), (number, constant(0, number.dtype))),
-            Node(ops.Compare("LT"), (number, constant(array_rows, number.dtype))),
+            Node(ops.Compare("LE"), (number, constant(last, number.dtype))),
         ),
     )
     return Node(ops.Select(), (Node(ops.BroadcastInDim(row.shape, ()), (is_row,)), row, kept))
