@@ -62,7 +62,7 @@ def array(
     dtype = np.dtype(pick(rng, chars))
     shape = pick(rng, SHAPES) if shape is None else shape
     if usual or rng.random() < 0.5:
-        host = (rng.normal(size=shape) * 4).astype(dtype)
+        host = (rng.normal(size=shape) * 4 * (1 + 0.7j if dtype.kind == "c" else 1)).astype(dtype)
     else:
         special = values(dtype)
         host = special[rng.integers(len(special), size=shape)].astype(dtype)
@@ -373,6 +373,12 @@ def test_an_update_changes_its_array_alone(run_by: str) -> None:
         xarr.add.at(part, i[:2], i[:2])
     with pytest.raises(IndexError):
         np.asarray(xarr.add.at(x, i + 3, i) or x)
+
+
+def test_outer_products_are_rounded_as_recorded_ones(run_by: str) -> None:
+    for first in np.random.default_rng(0).normal(size=(40, 2)).view(complex):
+        x, y = (xarr.asarray(each).evaluate() * 1 for each in (first, (first * 1.3).astype(np.complex64)))
+        assert_same(np.asarray(xarr.outer(x, y)), compute_recorded(xarr.outer, (x, y), {})[0])
 
 
 def test_a_constant_may_be_the_first_array_of_all(monkeypatch: pytest.MonkeyPatch, run_by: str) -> None:

@@ -137,6 +137,33 @@ def test_operators_on_single_elements(symbol: str) -> None:
 
 
 @pytest.mark.implicit
+@pytest.mark.parametrize("methods", ["python_methods", "machine_code_methods"])
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/"])
+def test_single_complex_numbers_are_rounded_as_those_of_arrays(
+    symbol: str, methods: str, request: pytest.FixtureRequest
+) -> None:
+    """NumPy's loops round a product and a sum once where the processor can, its operator of two numbers twice."""
+    request.getfixturevalue(methods)
+    rng = np.random.default_rng(0)
+    for a, b in rng.normal(size=(12, 2, 2)):
+        for first in (np.complex64, np.complex128):
+            single = first(complex(*a))
+            array = xarr.asarray(single).evaluate()
+            for second in (np.complex64, np.complex128, np.float32, np.float64):
+                other = second(complex(*b) if second in (np.complex64, np.complex128) else b[0])
+                for each in (
+                    xarr.asarray(other).evaluate(),
+                    other,
+                    complex(*b),
+                    xarr.asarray([other]).evaluate(),
+                ):
+                    same(METHODS[symbol], array, each, (single, each))
+                    same(METHODS[symbol], each, array, (each, single))
+            for power in (xarr.square, lambda x: x**2) if symbol == "*" else ():
+                same(lambda x, _, power=power: power(x), array, None, single)
+
+
+@pytest.mark.implicit
 @pytest.mark.parametrize("symbol", METHODS)
 def test_operators_beside_numbers_of_numpys(symbol: str) -> None:
     for first in DTYPES:

@@ -339,7 +339,8 @@ def _tile(A: HostArray, reps: int | tuple[int, ...]) -> HostArray:
 
 def _outer(a: HostArray, b: HostArray) -> HostArray:
     refuse_large(np.size(a), np.size(b))
-    return np.outer(a, b)
+    dtype = np.result_type(a, b)  # what is converted meanwhile may be rounded otherwise
+    return np.outer(np.asarray(a, dtype), np.asarray(b, dtype))
 
 
 def _triangle(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
@@ -378,6 +379,11 @@ def _accumulate_sums(
 
 def _sort_indices(a: HostArray, axis: int | None = -1) -> HostArray:
     return np.argsort(a, axis, kind="stable")
+
+
+def _square(x: Any) -> Any:
+    """`square` of an array, which may round complex numbers otherwise than that of a single one."""
+    return np.square(np.asarray(x))
 
 
 def _range(start: int, stop: int | None = None, step: int = 1) -> HostArray:
@@ -439,7 +445,7 @@ _OF_EXTREMES: Final = options_of(axis=_AXES, out=ArgumentKind.NONE, keepdims=Arg
 _ACCUMULATED: Final = options_of(
     axis=ArgumentKind.INT | ArgumentKind.NONE, dtype=ArgumentKind.NONE, out=ArgumentKind.NONE
 )
-_ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs")
+_ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "abs")
 #: The codes of all element types of NumPy's that small values have, and of those but complex numbers.
 _ALL: Final = "".join(sorted(PLAIN))
 _REAL: Final = _ALL.translate(dict.fromkeys(map(ord, "FD")))
@@ -507,7 +513,9 @@ ROWS: Final[dict[str, NumPyCall]] = {
     ),
     **{name: NumPyCall(getattr(np, name), _ALL, numbers=True) for name in _ELEMENT_WISE},
     "where": NumPyCall(np.where, _ALL, most=3, numbers=True),
-    **{name: NumPyCall(getattr(np, name), _ALL, numbers=True) for name in ("square", "conj", "logical_not")},
+    **{name: NumPyCall(getattr(np, name), _ALL, numbers=True) for name in ("conj", "logical_not")},
+    "sign": NumPyCall(np.sign, _REAL, numbers=True),
+    "square": NumPyCall(_square, _ALL, numbers=True),
     "reciprocal": NumPyCall(np.reciprocal, "dfDF", numbers=True),
     **{
         name: NumPyCall(getattr(np, name), _ALL, most=2, numbers=True, alike=True)

@@ -487,13 +487,23 @@ class SmallOperator:
             kind = left.dtype.kind + right.dtype.kind if self.refused else ""
         if self.refused and not self.refused.isdisjoint(kind):
             return None
+        call = np.multiply if self.call is operator.mul and _are_complex_numbers(left, right) else self.call
         try:
-            value = run_quietly(self.call, left, right)
+            value = run_quietly(call, left, right)
         except RuntimeError:  # in another thread just now
-            value = call_quietly(self.call, left, right)
+            value = call_quietly(call, left, right)
         if type(value) is not ndarray:
             return plain_value(value)
         return value if value.nbytes <= MOST_PLAIN_BYTES else None
+
+
+def _are_complex_numbers(left: Any, right: Any) -> bool:
+    """Whether two values are single numbers, one of them complex: NumPy's operator rounds products of their parts that
+    its loops may add up first.
+    """
+    if type(left) is ndarray or type(right) is ndarray:
+        return False
+    return isinstance(left, complex | np.complex64) or isinstance(right, complex | np.complex64)
 
 
 def _fit_beside(number: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:

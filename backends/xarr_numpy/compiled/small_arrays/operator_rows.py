@@ -118,7 +118,7 @@ def _bitwise(name: str, call: str, instruction: str) -> NativeOperator:
 OPERATORS: Final = (
     NativeOperator("add", "PyNumber_Add", _of_doubles("fadd"), _overflowing("sadd"), _NUMBERS),
     NativeOperator("sub", "PyNumber_Subtract", _of_doubles("fsub"), _overflowing("ssub"), _NUMBERS),
-    NativeOperator("mul", "PyNumber_Multiply", _of_doubles("fmul"), _overflowing("smul"), _NUMBERS),
+    NativeOperator("mul", "multiply", _of_doubles("fmul"), _overflowing("smul"), _NUMBERS),
     NativeOperator("truediv", "divide", _DIVIDED, _DIVIDED_INTS, "float64 float32 float16 int64 complex128"),
     NativeOperator(
         "floordiv",

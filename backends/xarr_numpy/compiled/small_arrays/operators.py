@@ -137,6 +137,25 @@ scalar:
   %scalar.bit = shl i64 1, %scalar.kind
   ret i64 %scalar.bit
 }
+; The product by NumPy's operator; null, without an error, for two single numbers of which one is complex, which that
+; may round otherwise than loops over arrays.
+define internal ptr @multiply(ptr %left, ptr %right) {
+  %left.array = call i1 @is_ndarray(ptr %left)
+  %right.array = call i1 @is_ndarray(ptr %right)
+  %array = or i1 %left.array, %right.array
+  %left.bits = call i64 @kind_bits(ptr %left)
+  %right.bits = call i64 @kind_bits(ptr %right)
+  %bits = or i64 %left.bits, %right.bits
+  %pairs = and i64 %bits, $COMPLEX
+  %real = icmp eq i64 %pairs, 0
+  %sure = or i1 %array, %real
+  br i1 %sure, label %go, label %no
+go:
+  %made = call ptr @PyNumber_Multiply(ptr %left, ptr %right)
+  ret ptr %made
+no:
+  ret ptr null
+}
 ; Of two values of which one is an array, or a scalar of NumPy's, by NumPy's operator: a C function of two objects.
 define internal ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 %kinds, ptr %function) {
   %left.class = call ptr @class_of(ptr %left)
@@ -429,7 +448,8 @@ define internal i1 @is_alike(ptr %old, ptr %new) {
 
 def shared_text(fields: Mapping[str, int]) -> str:
     """The functions that those of all operators call."""
-    more = {"MOSTPAIRS": str(MOST_COMBINED), "SMALL": str(2**24)}
+    pairs = sum(1 << KINDS[kind] for kind in ("complex64", "complex128"))
+    more = {"MOSTPAIRS": str(MOST_COMBINED), "SMALL": str(2**24), "COMPLEX": str(pairs)}
     return text(_FITTING + division_text() + _ALIKE + _METHODS, fields, **more)
 
 
