@@ -80,6 +80,7 @@ CHOICES: Final = (
     Choice("max_carried_elements", (0, 32), tuple(row.title for row in LOOPS)),
     Choice("thread_rows", (32, 16), ("(h) window 31×31 of 4096²",)),
     Choice("max_inner_terms", (64, 0), ("(d) distances by products 16384²×64",)),
+    Choice("local_bytes", (48 << 10, 24 << 10), ("(h) window 31×31 of 4096²",)),
 )
 
 

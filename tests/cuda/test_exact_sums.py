@@ -17,6 +17,7 @@ from tests.cuda.test_cupy_backend import device
 from tests.cuda.test_shared_work import bits_in_each_order
 from xarr.compiler.schedules.gpu import builders
 from xarr.compiler.schedules.gpu.target import TARGET
+from xarr.compiler.schedules.gpu.updates import exact_sums
 from xarr.compiler.schedules.gpu.updates.exact_sums import adds_exactly
 from xarr.ir import ops
 from xarr_cupy import backend
@@ -55,7 +56,7 @@ def round_once(total: Fraction) -> np.float32:
         return np.float32(float(digits) * 2.0**exponent) if abs(digits) < 2**30 else np.float32(np.inf)
 
 
-def exact_sums(x: Any, i: Any, u: Any) -> np.ndarray[Any, Any]:
+def sum_exactly(x: Any, i: Any, u: Any) -> np.ndarray[Any, Any]:
     """The sums of finite numbers, each rounded once."""
     sums = [Fraction(float(each)) for each in x]
     for at, each in zip(i, u, strict=True):
@@ -105,7 +106,7 @@ def test_sums_are_exact_and_rounded_once(name: str, cupy: Any, monkeypatch: pyte
     device(cupy).races = True
     result = bits_in_each_order(add, [x, i, u], cupy, monkeypatch)
     i = np.where(i < 0, i + SIZE, i)
-    assert_same(result, exact_sums(x, i, u))
+    assert_same(result, sum_exactly(x, i, u))
     assert any("atomicAdd((uint64 *)" in text for text in device(cupy).texts)
 
 
@@ -164,6 +165,19 @@ def test_complex_numbers_windows_and_several_arrays(cupy: Any, monkeypatch: pyte
     result = bits_in_each_order(function, [i, u], cupy, monkeypatch)
     with xarr.use_backend("numpy"):
         assert_same(result, np.asarray(function(*map(xarr.asarray, (i, u)))))
+
+
+@pytest.mark.parametrize("count", [1, 2, 100, 2**16, 10**7, 2**24 - 1, 2**31 - 2])
+def test_a_bin_holds_the_sum_of_as_many_as_there_are(count: int) -> None:
+    """All of its greatest number, with the operand and what is carried there; and a sum has digits enough to round."""
+    powers = exact_sums._powers_of_bin(count)
+    assert powers >= 1
+    greatest = (2**24 - 1) << (powers - 1)
+    most = (count + 1) * greatest
+    assert most + (2 * most >> powers) < 2**63
+    # What is left of a sum when no digits fit any more has two bits more than a float32.
+    assert 62 - powers >= 26
+    assert exact_sums._count_bins(powers) * powers >= 254
 
 
 def scatter_of(shape: Any, count: int, dtype: str = "float32", window: Any = ()) -> Any:

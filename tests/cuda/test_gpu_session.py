@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cuda.host_wheel import wheel
 from tests.support.checkout import CHECKOUT
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr_cupy import backend
@@ -120,6 +122,23 @@ def test_what_is_measured_begins_with_what_is_not_known(session: Any, tmp_path: 
     assert len(pairs) == sum(len(row.dtypes) for row in gpu.ROWS)
     assert speed.json == tmp_path / "gpu.json" and compiled.json == tmp_path / "compiled.json"
     assert speed.without is None and "torch.compile" not in compiled.without
+
+
+@pytest.mark.skipif(not wheel.is_installed(), reason=wheel.MISSING)
+def test_a_rehearsal_has_cupy_on_memory_of_the_host(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(session.ON_HOST), os.environ.get("PYTHONPATH", "")])
+    )
+    rows = ("--small", "--rows", "m", "--dtypes", "float32", "--seconds", "100", "--without", "replay")
+    script, figures = str(CHECKOUT / "benchmarks" / "gpu.py"), tmp_path / "gpu.json"
+    options = ("--quick", "--commit", "abc", "--line-seconds", "50", "--json", str(figures))
+    session.run(session.Part("gpu", (script, *rows, *options), 1), tmp_path, 120)
+    written = json.loads(figures.read_text(encoding="utf-8"))
+    assert written["device"][0].startswith("memory of the host, ")
+    assert [each["name"] for each in written["lines"]][:1] == ["x + 1 of 1000"]
+    assert "xarr" in written["lines"][0]["seconds"]
 
 
 def test_choices_are_numbers_of_the_target_and_rows(session: Any) -> None:
