@@ -36,7 +36,7 @@ computed of its parts (xarr.compiler.functions.complex_numbers), and a select ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -53,6 +53,31 @@ INT64: Final[DType] = np.dtype(np.int64)
 COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 #: For each the comparison that gives the same with its operands exchanged.
 MIRRORED: Final = {"lt": "gt", "gt": "lt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
+
+
+def _one(op: str) -> Callable[[Value], Value]:
+    def compute(self: Value) -> Value:
+        self._refuse_complex(op)
+        return self.values.make(op, (self,), self.dtype)
+
+    return compute
+
+
+def _two(op: str, dtype: DType | None = None) -> Callable[[Value, Value | Number], Value]:
+    def compute(self: Value, other: Value | Number) -> Value:
+        if not isinstance(other, Value):
+            other = self.constant(other)
+        if other.dtype != self.dtype:
+            raise TypeError(f"{op} of {self.dtype} and {other.dtype}")
+        self._refuse_complex(op)
+        return self.values.make(op, (self, other), dtype or self.dtype)
+
+    return compute
+
+
+def _reflect(op: str) -> Callable[[Value, Number], Value]:
+    compute = _two(op)
+    return lambda self, other: compute(self.constant(other), self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,122 +98,43 @@ class Value:
         """A constant of this value's dtype."""
         return self.values.constant(number, self.dtype)
 
-    def _binary(self, op: str, other: Value | Number, dtype: DType | None = None) -> Value:
-        if not isinstance(other, Value):
-            other = self.constant(other)
-        if other.dtype != self.dtype:
-            raise TypeError(f"{op} of {self.dtype} and {other.dtype}")
-        self._refuse_complex(op)
-        return self.values.make(op, (self, other), dtype or self.dtype)
-
-    def __add__(self, other: Value | Number) -> Value:
-        return self._binary("add", other)
-
-    def __sub__(self, other: Value | Number) -> Value:
-        return self._binary("sub", other)
-
-    def __mul__(self, other: Value | Number) -> Value:
-        return self._binary("mul", other)
-
-    def __truediv__(self, other: Value | Number) -> Value:
-        return self._binary("div", other)
-
-    def __radd__(self, other: Number) -> Value:
-        return self.constant(other) + self
-
-    def __rsub__(self, other: Number) -> Value:
-        return self.constant(other) - self
-
-    def __rmul__(self, other: Number) -> Value:
-        return self.constant(other) * self
-
-    def __rtruediv__(self, other: Number) -> Value:
-        return self.constant(other) / self
-
-    def __neg__(self) -> Value:
-        return self._unary("neg")
-
-    def __and__(self, other: Value | Number) -> Value:
-        return self._binary("and", other)
-
-    def __or__(self, other: Value | Number) -> Value:
-        return self._binary("or", other)
-
-    def __xor__(self, other: Value | Number) -> Value:
-        return self._binary("xor", other)
-
-    def __invert__(self) -> Value:
-        return self._unary("not")
-
-    def __lshift__(self, other: Value | Number) -> Value:
-        return self._binary("shl", other)
-
-    def __rshift__(self, other: Value | Number) -> Value:
-        return self._binary("shr", other)
+    __add__, __radd__ = _two("add"), _reflect("add")
+    __sub__, __rsub__ = _two("sub"), _reflect("sub")
+    __mul__, __rmul__ = _two("mul"), _reflect("mul")
+    __truediv__, __rtruediv__ = _two("div"), _reflect("div")
+    __neg__ = _one("neg")
+    __and__ = _two("and")
+    __or__ = _two("or")
+    __xor__ = _two("xor")
+    __invert__ = _one("not")
+    __lshift__ = _two("shl")
+    __rshift__ = _two("shr")
 
     # Comparisons are methods: `==` stays identity, by which values are kept in sets and dictionaries.
+    eq = _two("eq", BOOL)
+    ne = _two("ne", BOOL)
+    lt = _two("lt", BOOL)
+    le = _two("le", BOOL)
+    gt = _two("gt", BOOL)
+    ge = _two("ge", BOOL)
 
-    def eq(self, other: Value | Number) -> Value:
-        return self._binary("eq", other, BOOL)
+    rem = _two("rem")
+    maximum = _two("maximum")
+    minimum = _two("minimum")
+    #: This magnitude with the sign of another value.
+    copysign = _two("copysign")
 
-    def ne(self, other: Value | Number) -> Value:
-        return self._binary("ne", other, BOOL)
-
-    def lt(self, other: Value | Number) -> Value:
-        return self._binary("lt", other, BOOL)
-
-    def le(self, other: Value | Number) -> Value:
-        return self._binary("le", other, BOOL)
-
-    def gt(self, other: Value | Number) -> Value:
-        return self._binary("gt", other, BOOL)
-
-    def ge(self, other: Value | Number) -> Value:
-        return self._binary("ge", other, BOOL)
+    sqrt = _one("sqrt")
+    rint = _one("rint")
+    floor = _one("floor")
+    ceil = _one("ceil")
+    trunc = _one("trunc")
+    abs = _one("abs")
+    popcount = _one("popcount")
+    count_leading_zeros = _one("count_leading_zeros")
 
     def isnan(self) -> Value:
         return self.ne(self)
-
-    def rem(self, other: Value | Number) -> Value:
-        return self._binary("rem", other)
-
-    def maximum(self, other: Value | Number) -> Value:
-        return self._binary("maximum", other)
-
-    def minimum(self, other: Value | Number) -> Value:
-        return self._binary("minimum", other)
-
-    def copysign(self, sign: Value | Number) -> Value:
-        """This magnitude with the sign of another value."""
-        return self._binary("copysign", sign)
-
-    def _unary(self, op: str) -> Value:
-        self._refuse_complex(op)
-        return self.values.make(op, (self,), self.dtype)
-
-    def sqrt(self) -> Value:
-        return self._unary("sqrt")
-
-    def rint(self) -> Value:
-        return self._unary("rint")
-
-    def floor(self) -> Value:
-        return self._unary("floor")
-
-    def ceil(self) -> Value:
-        return self._unary("ceil")
-
-    def trunc(self) -> Value:
-        return self._unary("trunc")
-
-    def abs(self) -> Value:
-        return self._unary("abs")
-
-    def popcount(self) -> Value:
-        return self._unary("popcount")
-
-    def count_leading_zeros(self) -> Value:
-        return self._unary("count_leading_zeros")
 
     def _refuse_complex(self, op: str) -> None:
         if self.dtype.kind == "c":

@@ -45,6 +45,18 @@ from xarr.ir.ops.unary import (
 Operand: TypeAlias = Any
 
 
+def _unary(op: Op) -> Callable[[Term], Term]:
+    return lambda x: Term(Node(op, (x.node,)))
+
+
+def _binary(op: Op) -> Callable[[Term, Operand], Term]:
+    return lambda x, y: Term(Node(op, (x.node, x.constant(y).node)))
+
+
+def _reflect(op: Op) -> Callable[[Term, Operand], Term]:
+    return lambda x, y: Term(Node(op, (x.constant(y).node, x.node)))
+
+
 @record(eq=False)
 class Term:
     """A node with operators.  The other operand is a term of the same type, or a number."""
@@ -61,72 +73,23 @@ class Term:
             return value
         return fill(value, self.node.tensor_type.shape, self.dtype)
 
-    def _apply(self, op: Op, other: Operand) -> Term:
-        return Term(Node(op, (self.node, self.constant(other).node)))
-
-    def __add__(self, other: Operand) -> Term:
-        return self._apply(Add(), other)
-
-    def __sub__(self, other: Operand) -> Term:
-        return self._apply(Subtract(), other)
-
-    def __mul__(self, other: Operand) -> Term:
-        return self._apply(Multiply(), other)
-
-    def __truediv__(self, other: Operand) -> Term:
-        return self._apply(Divide(), other)
-
-    def __radd__(self, other: Operand) -> Term:
-        return self.constant(other) + self
-
-    def __rsub__(self, other: Operand) -> Term:
-        return self.constant(other) - self
-
-    def __rmul__(self, other: Operand) -> Term:
-        return self.constant(other) * self
-
-    def __rtruediv__(self, other: Operand) -> Term:
-        return self.constant(other) / self
-
-    def __and__(self, other: Operand) -> Term:
-        return self._apply(And(), other)
-
-    def __or__(self, other: Operand) -> Term:
-        return self._apply(Or(), other)
-
-    def __xor__(self, other: Operand) -> Term:
-        return self._apply(Xor(), other)
-
-    def __lshift__(self, other: Operand) -> Term:
-        return self._apply(ShiftLeft(), other)
-
-    def __rshift__(self, other: Operand) -> Term:
-        """The logical shift."""
-        return self._apply(ShiftRightLogical(), other)
-
-    def __lt__(self, other: Operand) -> Term:
-        return self._apply(Compare("LT"), other)
-
-    def __le__(self, other: Operand) -> Term:
-        return self._apply(Compare("LE"), other)
-
-    def __gt__(self, other: Operand) -> Term:
-        return self._apply(Compare("GT"), other)
-
-    def __ge__(self, other: Operand) -> Term:
-        return self._apply(Compare("GE"), other)
-
-    def eq(self, other: Operand) -> Term:
-        return self._apply(Compare("EQ"), other)
-
-    def __neg__(self) -> Term:
-        return Term(Node(Negate(), (self.node,)))
-
-    def __invert__(self) -> Term:
-        return Term(Node(Not(), (self.node,)))
-
-    def __abs__(self) -> Term:
-        return Term(Node(Abs(), (self.node,)))
+    __add__, __radd__ = _binary(Add()), _reflect(Add())
+    __sub__, __rsub__ = _binary(Subtract()), _reflect(Subtract())
+    __mul__, __rmul__ = _binary(Multiply()), _reflect(Multiply())
+    __truediv__, __rtruediv__ = _binary(Divide()), _reflect(Divide())
+    __and__ = _binary(And())
+    __or__ = _binary(Or())
+    __xor__ = _binary(Xor())
+    __lshift__ = _binary(ShiftLeft())
+    __rshift__ = _binary(ShiftRightLogical())  # the logical shift
+    __lt__ = _binary(Compare("LT"))
+    __le__ = _binary(Compare("LE"))
+    __gt__ = _binary(Compare("GT"))
+    __ge__ = _binary(Compare("GE"))
+    eq = _binary(Compare("EQ"))
+    __neg__ = _unary(Negate())
+    __invert__ = _unary(Not())
+    __abs__ = _unary(Abs())
 
     def convert(self, dtype: np.dtype[Any]) -> Term:
         """Converted; the term itself if it has the element type."""
@@ -148,10 +111,6 @@ def spread(scalar: Term, shape: tuple[int, ...]) -> Term:
     return Term(Node(BroadcastInDim(shape, ()), (scalar.node,))) if shape else scalar
 
 
-def _unary(op: Op) -> Callable[[Term], Term]:
-    return lambda x: Term(Node(op, (x.node,)))
-
-
 cos = _unary(Cosine())
 exp = _unary(Exponential())
 floor = _unary(Floor())
@@ -160,14 +119,8 @@ log = _unary(Log())
 log1p = _unary(LogPlusOne())
 sin = _unary(Sine())
 sqrt = _unary(Sqrt())
-
-
-def maximum(x: Term, y: Operand) -> Term:
-    return x._apply(Maximum(), y)
-
-
-def minimum(x: Term, y: Operand) -> Term:
-    return x._apply(Minimum(), y)
+maximum = _binary(Maximum())
+minimum = _binary(Minimum())
 
 
 def where(condition: Term, x: Operand, y: Operand) -> Term:

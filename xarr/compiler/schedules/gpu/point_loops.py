@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
+from operator import or_
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -235,7 +236,7 @@ class _Builder:
             condition = condition & loop.alive
         elif loop.done:
             moving = [mask if not end else ~mask for mask, end in loop.done.items()]
-            condition = condition & reduce(Value.__or__, moving)
+            condition = condition & reduce(or_, moving)
         writes = [write for write in loop.writes if write.wide]
         steps = _StepLoop(self, point, condition, self.points, writes)
         stores = [steps.store(self.after[k], Affine(((point, 1),)), k) for k in self.points]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import isqrt, prod
+from operator import or_
 from typing import TypeAlias
 
 import numpy as np
@@ -388,7 +389,7 @@ class PairTiles:
                 loop.body += stores
                 others += [each.value for each in stores] if number else []
         if tile.infinite is not None:
-            is_one = reduce(Value.__or__, map(_is_infinite, others))
+            is_one = reduce(or_, map(_is_infinite, others))
             one = self.values.constant(1, np.int32)
             note = Store(tile.infinite.buffer, Affine(), one, Atomic.OR)
             loop.body += self.loops.only_if(is_one, [note])
