@@ -60,7 +60,6 @@ class Logistic(Unary):
 
     name = "stablehlo.logistic"
     has_formula = True
-    accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node:
         (operand,) = map(Term, operands)
@@ -77,7 +76,6 @@ class Rsqrt(Unary):
     """1 / sqrt(x)."""
 
     name = "stablehlo.rsqrt"
-    accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
         (operand,) = map(Term, operands)

@@ -94,9 +94,10 @@ class Elementwise(Op):
 
 
 class Unary(Elementwise):
-    """x -> f(x)."""
+    """x -> f(x), of floats and complex numbers unless a class says others."""
 
     arity = 1
+    accepts = FLOAT | COMPLEX
 
 
 class Binary(Elementwise):

@@ -1,4 +1,4 @@
-"""Element-wise operations of one operand: x -> f(x)."""
+"""Element-wise operations of one operand: x -> f(x), of floats and complex numbers but where another is said."""
 
 from __future__ import annotations
 
@@ -92,7 +92,6 @@ class Cosine(Unary):
 
     name = "stablehlo.cosine"
     lax_name = "cos"
-    accepts = FLOAT | COMPLEX
     numpy_name = "cos"
 
 
@@ -102,7 +101,6 @@ class Exponential(Unary):
 
     name = "stablehlo.exponential"
     lax_name = "exp"
-    accepts = FLOAT | COMPLEX
     numpy_name = "exp"
 
 
@@ -112,7 +110,6 @@ class ExponentialMinusOne(Unary):
 
     name = "stablehlo.exponential_minus_one"
     lax_name = "expm1"
-    accepts = FLOAT | COMPLEX
     numpy_name = "expm1"
 
 
@@ -131,7 +128,6 @@ class Imag(Unary):
     """Imaginary part; 0 for a real x."""
 
     name = "stablehlo.imag"
-    accepts = FLOAT | COMPLEX
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return real_part_of(dtype)
@@ -155,7 +151,6 @@ class Log(Unary):
     """Natural logarithm; -inf at 0, NaN below for reals."""
 
     name = "stablehlo.log"
-    accepts = FLOAT | COMPLEX
     numpy_name = "log"
 
 
@@ -165,7 +160,6 @@ class LogPlusOne(Unary):
 
     name = "stablehlo.log_plus_one"
     lax_name = "log1p"
-    accepts = FLOAT | COMPLEX
     numpy_name = "log1p"
 
 
@@ -206,7 +200,6 @@ class Real(Unary):
     """Real part; x itself for a real x."""
 
     name = "stablehlo.real"
-    accepts = FLOAT | COMPLEX
     numpy_name = "real"
 
     def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -239,7 +232,6 @@ class Sine(Unary):
 
     name = "stablehlo.sine"
     lax_name = "sin"
-    accepts = FLOAT | COMPLEX
     numpy_name = "sin"
 
 
@@ -248,7 +240,6 @@ class Sqrt(Unary):
     """Square root; NaN below 0 for reals, the principal root for complex x."""
 
     name = "stablehlo.sqrt"
-    accepts = FLOAT | COMPLEX
     numpy_name = "sqrt"
 
 
@@ -257,7 +248,6 @@ class Tan(Unary):
     """tan x, x in radians."""
 
     name = "stablehlo.tan"
-    accepts = FLOAT | COMPLEX
     numpy_name = "tan"
 
 
@@ -266,7 +256,6 @@ class Tanh(Unary):
     """Hyperbolic tangent."""
 
     name = "stablehlo.tanh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "tanh"
 
 
@@ -278,7 +267,6 @@ class Acos(Unary):
     """Inverse cosine, in radians."""
 
     name = "chlo.acos"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arccos"
 
 
@@ -287,7 +275,6 @@ class Acosh(Unary):
     """Inverse hyperbolic cosine."""
 
     name = "chlo.acosh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arccosh"
 
 
@@ -296,7 +283,6 @@ class Asin(Unary):
     """Inverse sine, in radians."""
 
     name = "chlo.asin"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arcsin"
 
 
@@ -305,7 +291,6 @@ class Asinh(Unary):
     """Inverse hyperbolic sine."""
 
     name = "chlo.asinh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arcsinh"
 
 
@@ -314,7 +299,6 @@ class Atan(Unary):
     """Inverse tangent, in radians."""
 
     name = "chlo.atan"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arctan"
 
 
@@ -323,7 +307,6 @@ class Atanh(Unary):
     """Inverse hyperbolic tangent."""
 
     name = "chlo.atanh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "arctanh"
 
 
@@ -332,7 +315,6 @@ class Cosh(Unary):
     """Hyperbolic cosine."""
 
     name = "chlo.cosh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "cosh"
 
 
@@ -341,5 +323,4 @@ class Sinh(Unary):
     """Hyperbolic sine."""
 
     name = "chlo.sinh"
-    accepts = FLOAT | COMPLEX
     numpy_name = "sinh"
