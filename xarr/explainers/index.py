@@ -16,7 +16,7 @@ from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
 from xarr.explanation.folds import PageFold
-from xarr.explanation.html import fold_fragment, sections
+from xarr.explanation.html import Displayed, fold_fragment, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_block, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of
@@ -60,8 +60,8 @@ class AxisFacts:
     from_batch: bool = False
 
 
-@dataclass(frozen=True)
-class IndexExplanation:
+@dataclass(frozen=True, repr=False)
+class IndexExplanation(Displayed):
     """The effect of an index: one object, several views.
 
     `str(e)` or `e.text()`; `e.code` is the same in `xarr.lax`; `e.svg()` draws how dimensions go through the index;
@@ -124,14 +124,6 @@ class IndexExplanation:
             "code": self.code,
             "steps": [asdict(step) for step in self.steps()],
         }
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
 
 def explain_index(x: Any, index: Any) -> IndexExplanation:

@@ -22,7 +22,7 @@ from xarr.explainers.recorded_ops import Explained, explain_nodes
 from xarr.explainers.written_calls import explain_any
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.expression import read_operand
-from xarr.explanation.html import join_fragments
+from xarr.explanation.html import Displayed, join_fragments
 from xarr.explanation.sheets.contraction import explain_product
 from xarr.ir.graph import Graph, Node, next_serial, postorder
 from xarr.ir.source import Source, operand_names, operation_at
@@ -61,8 +61,8 @@ class ProgramStep:
     __str__ = __repr__ = text
 
 
-@dataclass(frozen=True)
-class ProgramExplanation:
+@dataclass(frozen=True, repr=False)
+class ProgramExplanation(Displayed):
     """The explained ops of a program in the order made: every implicit broadcast, and each product and the like.
 
     `str(e)`, `e.text()`, `e.html()` show them all; `e.steps` holds one explanation each, `e.broadcasts` those of
@@ -112,14 +112,6 @@ class ProgramExplanation:
             ],
             "error": None if self.error is None else str(self.error),
         }
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
 
 def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExplanation | Explained:

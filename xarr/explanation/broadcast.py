@@ -28,7 +28,7 @@ from xarr.explanation.broadcast_code import (
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts, Operand, check_names, clean_text
 from xarr.explanation.expression import parse_expression, read_expression
-from xarr.explanation.html import picture_steps, render_html
+from xarr.explanation.html import Displayed, picture_steps, render_html
 from xarr.explanation.notation import operator_named
 from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import render_svg
@@ -53,8 +53,8 @@ _VALUES_SHOWN = 4096
 """Values of larger arrays are not kept: the pictures fold long before that."""
 
 
-@dataclass(frozen=True)
-class BroadcastExplanation(BroadcastFacts):
+@dataclass(frozen=True, repr=False)
+class BroadcastExplanation(Displayed, BroadcastFacts):
     """The way in which one op broadcasts its operands, or why it does not: one object, several views.
 
     `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`, `e.steps()`; notebooks show the HTML.
@@ -101,14 +101,6 @@ class BroadcastExplanation(BroadcastFacts):
             "more_fixes": fixes[1] if alignment is None else "",
             "steps": [asdict(step) for step in self.steps()],
         }
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
     def _repr_svg_(self) -> str:
         return self.svg()

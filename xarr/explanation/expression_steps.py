@@ -10,15 +10,15 @@ from xarr.errors import InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.broadcast_facts import letters_of
 from xarr.explanation.expression import Operation, ShapeText, read_operation
-from xarr.explanation.html import join_fragments, wrap_fragment
+from xarr.explanation.html import Displayed, join_fragments, wrap_fragment
 from xarr.explanation.notation import operator_named, term
 from xarr.explanation.sheets.contraction import PRODUCTS, ContractionExplanation, explain_product
 
 OpExplanation = BroadcastExplanation | ContractionExplanation
 
 
-@dataclass(frozen=True)
-class ChainExplanation:
+@dataclass(frozen=True, repr=False)
+class ChainExplanation(Displayed):
     """Each op of an expression such as `(4,) * (3,1) + (2,)`, in the order in which Python computes them.
 
     `str(e)` or `e.text()`, `e.html()`; notebooks show the HTML.  The last of `steps` is the first that fails, if one
@@ -64,14 +64,6 @@ class ChainExplanation:
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
         return {"expression": self.expression, "steps": [step.to_dict() for step in self.steps]}
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
 
 def explain_text(text: str) -> OpExplanation | ChainExplanation:

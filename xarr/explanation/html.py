@@ -29,6 +29,27 @@ from xarr.explanation.steps import PictureStep, render_steps
 from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 
+
+class Displayed:
+    """What Python prints as plain text, and notebooks show as HTML."""
+
+    def text(self) -> str:
+        """Plain text."""
+        raise NotImplementedError
+
+    def html(self) -> str:
+        """A self-contained HTML fragment."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
 _STYLE = (
     ".xarr-e{font:14px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:12px 16px}"
     ".xarr-e{overflow-x:auto}"

@@ -12,7 +12,7 @@ from typing import Any
 from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
 from xarr.explanation.folds import PageFold
-from xarr.explanation.html import fold_fragment, listing, problem_blocks, render_table, sections
+from xarr.explanation.html import Displayed, fold_fragment, listing, problem_blocks, render_table, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_lines
 from xarr.explanation.svg import MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
@@ -42,7 +42,7 @@ class Listing:
         return self.text.rstrip().split("\n")
 
 
-class Sheet(ABC):
+class Sheet(Displayed, ABC):
     """An explanation with four views: `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`.
 
     A subclass holds the facts; notebooks show the HTML.
@@ -119,14 +119,6 @@ class Sheet(ABC):
     def svg(self) -> str:
         """A self-contained SVG picture."""
         return render_sheet(self, words=True)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
     def _repr_svg_(self) -> str:
         return self.svg()

@@ -23,14 +23,14 @@ from xarr.explainers.gathers.window_starts import Placement, block_of, count_win
 from xarr.explanation.broadcast_code import list_words
 from xarr.explanation.folds import PageFold
 from xarr.explanation.grids import key_of
-from xarr.explanation.html import fold_fragment, sections
+from xarr.explanation.html import Displayed, fold_fragment, sections
 from xarr.explanation.steps import PictureStep, render_steps, step_block
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
 
 
-@dataclass(frozen=True)
-class WindowExplanation:
+@dataclass(frozen=True, repr=False)
+class WindowExplanation(Displayed):
     """The work of one gather or scatter: one object, several views.
 
     `str(e)` or `e.text()`, which lists the windows of known indices; `e.loops` is Python that computes it
@@ -135,14 +135,6 @@ class WindowExplanation:
 
     def _draw(self, steps: Sequence[PictureStep], words: bool = True) -> str:
         return render_windows(self.windows, self.is_gather, self.starts, steps, words)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
     def _repr_svg_(self) -> str | None:
         return self.svg() if is_drawn(self.windows) else None
