@@ -61,16 +61,13 @@ def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[
     """`name = attribute, name` up to the closing bracket, the opening one being read."""
     attributes: dict[str, Attribute] = {}
     with lexer.deeper():
-        while not lexer.at(closing):
+        for _ in lexer.items(closing, "after the attributes"):
             key = (
                 lexer.string()
                 if lexer.token.kind == "string"
                 else lexer.take("word", "the name of an attribute").text
             )
             attributes[key] = _value(key, lexer, aliases, read_attribute) if lexer.accept("=") else True
-            if not lexer.accept(","):
-                break
-    lexer.expect(closing, "after the attributes")
     return attributes
 
 
@@ -146,14 +143,9 @@ def _symbol(lexer: Lexer, aliases: Aliases) -> Attribute:
 
 def _list(lexer: Lexer, aliases: Aliases) -> Attribute:
     lexer.expect("[")
-    items = []
     with lexer.deeper():
-        while not lexer.at("]"):
-            items.append(read_attribute(lexer, aliases))
-            if not lexer.accept(","):
-                break
-    lexer.expect("]", "after the elements of the list")
-    return tuple(items)
+        items = lexer.items("]", "after the elements of the list")
+        return tuple([read_attribute(lexer, aliases) for _ in items])
 
 
 def _dictionary(lexer: Lexer, aliases: Aliases) -> Attribute:
@@ -165,14 +157,11 @@ def _array(lexer: Lexer, aliases: Aliases) -> Attribute:
     lexer.expect("array")
     lexer.expect("<", "after array")
     read_type(lexer, aliases)
-    items = []
-    if lexer.accept(":"):
-        while not lexer.at(">"):
-            items.append(read_attribute(lexer, aliases))
-            if not lexer.accept(","):
-                break
-    lexer.expect(">", "after the elements of the array")
-    return tuple(items)
+    where = "after the elements of the array"
+    if not lexer.accept(":"):
+        lexer.expect(">", where)
+        return ()
+    return tuple([read_attribute(lexer, aliases) for _ in lexer.items(">", where)])
 
 
 def _location(lexer: Lexer, aliases: Aliases) -> Attribute:
@@ -270,7 +259,7 @@ def _dimensions(lexer: Lexer, attributes: dict[str, Attribute], array: str, lett
     spatial: dict[int, int] = {}
     named: set[str] = set()
     position = 0
-    while not lexer.at("]"):
+    for _ in lexer.items("]", f"after the dimensions of the {array}"):
         if lexer.token.kind == "integer":
             spatial[lexer.integer()] = position
         elif lexer.token.text in letters:
@@ -280,9 +269,6 @@ def _dimensions(lexer: Lexer, attributes: dict[str, Attribute], array: str, lett
         else:
             lexer.fail(f"a spatial dimension or one of {', '.join(letters)}")
         position += 1
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", f"after the dimensions of the {array}")
     if named != set(letters) or sorted(spatial) != list(range(position - len(letters))):
         message = f"expected {', '.join(letters)} and the spatial dimensions 0, 1 …, each once"
         raise lexer.text.error(message, start)

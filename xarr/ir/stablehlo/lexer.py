@@ -129,6 +129,14 @@ class Lexer:
         self._seek(self._end)
         return True
 
+    def items(self, closing: str, where: str) -> Iterator[None]:
+        """Go through a list: once before each of its items, and then over commas, up to and over its last bracket."""
+        while not self.at(closing):
+            yield
+            if not self.accept(","):
+                break
+        self.expect(closing, where)
+
     def expect(self, text: str, where: str = "") -> Token:
         """Step over the word or mark `text`, which must come now."""
         if self.token.text != text:

@@ -113,31 +113,25 @@ class _Parser:
         r"""`{-# dialect_resources: { builtin: { name: "0x…" } } #-}`."""
         if not self.lexer.accept("{-#"):
             return False
-        while not self.lexer.at("#-}"):
+        for _ in self.lexer.items("#-}", "after the resources"):
             section = self.lexer.take("word", "a section of resources").text
             self.lexer.expect(":")
             resources = self._resources()
             if section == "dialect_resources":
                 for entries in resources.values():
                     self._add_resources(entries)
-            if not self.lexer.accept(","):
-                break
-        self.lexer.expect("#-}", "after the resources")
         return True
 
     def _resources(self) -> dict[str, Any]:
         self.lexer.expect("{")
         resources: dict[str, Any] = {}
         with self.lexer.deeper():
-            while not self.lexer.at("}"):
+            for _ in self.lexer.items("}", "after the resources"):
                 key = self.lexer.string() if self.lexer.token.kind == "string" else self._key()
                 self.lexer.expect(":")
                 resources[key] = (
                     self._resources() if self.lexer.at("{") else read_attribute(self.lexer, self.aliases)
                 )
-                if not self.lexer.accept(","):
-                    break
-        self.lexer.expect("}", "after the resources")
         return resources
 
     def _key(self) -> str:
@@ -196,13 +190,10 @@ class _Parser:
         if not self.lexer.accept("("):
             return (read_type(self.lexer, self.aliases),)
         types = []
-        while not self.lexer.at(")"):
+        for _ in self.lexer.items(")", "after the types of the results"):
             types.append(read_type(self.lexer, self.aliases))
             if self.lexer.at("{"):
                 self._braces()
-            if not self.lexer.accept(","):
-                break
-        self.lexer.expect(")", "after the types of the results")
         return tuple(types)
 
     def _generic_function(self, operation: ParsedOperation) -> ParsedFunction:
@@ -226,7 +217,7 @@ class _Parser:
         lexer = self.lexer
         lexer.expect("(", "before the arguments")
         arguments: list[ParsedArgument] = []
-        while not lexer.at(")"):
+        for _ in lexer.items(")", "after the arguments"):
             token = lexer.token
             name = f"%{len(arguments)}"
             if token.kind == "value":
@@ -236,9 +227,6 @@ class _Parser:
             if lexer.at("{"):
                 self._braces()
             self._location()
-            if not lexer.accept(","):
-                break
-        lexer.expect(")", "after the arguments")
         return arguments
 
     def _location(self) -> None:
@@ -330,13 +318,7 @@ class _Parser:
     def _values(self) -> list[ParsedValue]:
         """`(%a, %b)`."""
         self.lexer.expect("(", "before the operands")
-        values = []
-        while not self.lexer.at(")"):
-            values.append(self._value())
-            if not self.lexer.accept(","):
-                break
-        self.lexer.expect(")", "after the operands")
-        return values
+        return [self._value() for _ in self.lexer.items(")", "after the operands")]
 
     def _generic(self) -> ParsedOperation:
         """`"name"(%a) <{properties}> ({ region }) {attributes} : (types) -> types`."""
@@ -455,14 +437,11 @@ class _Parser:
         operation.operands.append(self._value())
         lexer.expect("[", "before the ranges")
         rows: list[tuple[int, int, int]] = []
-        while not lexer.at("]"):
+        for _ in lexer.items("]", "after the ranges"):
             start = lexer.integer()
             lexer.expect(":", "between start and limit")
             limit = lexer.integer()
             rows.append((start, limit, lexer.integer() if lexer.accept(":") else 1))
-            if not lexer.accept(","):
-                break
-        lexer.expect("]", "after the ranges")
         names = ("start_indices", "limit_indices", "strides")
         operation.attributes.update({name: tuple(row[k] for row in rows) for k, name in enumerate(names)})
         self._tail(operation)
@@ -479,13 +458,10 @@ class _Parser:
         lexer = self.lexer
         lexer.expect("(", "before the carried values")
         names: list[Token] = []
-        while not lexer.at(")"):
+        for _ in lexer.items(")", "after the carried values"):
             names.append(lexer.take("value", "a value that starts with %"))
             lexer.expect("=", f"after {names[-1].text}")
             operation.operands.append(self._value())
-            if not lexer.accept(","):
-                break
-        lexer.expect(")", "after the carried values")
         types: list[ReadType] = []
         while lexer.accept("," if types else ":"):
             types.append(read_type(lexer, self.aliases))

@@ -66,13 +66,7 @@ def read_types(lexer: Lexer, aliases: Aliases) -> tuple[ReadType, ...]:
     if not lexer.at("("):
         return (read_type(lexer, aliases),)
     lexer.advance()
-    types = []
-    while not lexer.at(")"):
-        types.append(read_type(lexer, aliases))
-        if not lexer.accept(","):
-            break
-    lexer.expect(")", "after the types")
-    return tuple(types)
+    return tuple([read_type(lexer, aliases) for _ in lexer.items(")", "after the types")])
 
 
 def read_function_type(lexer: Lexer, aliases: Aliases) -> FunctionType:
@@ -127,13 +121,8 @@ def _bounds(lexer: Lexer, sizes: list[str], text: str | None, start: int) -> tup
 def _tuple(lexer: Lexer, aliases: Aliases) -> ReadType:
     lexer.advance()
     lexer.expect("<")
-    elements: list[ReadType] = []
     with lexer.deeper():
-        while not lexer.at(">"):
-            elements.append(read_type(lexer, aliases))
-            if not lexer.accept(","):
-                break
-    lexer.expect(">", "after the types of the tuple")
+        elements = [read_type(lexer, aliases) for _ in lexer.items(">", "after the types of the tuple")]
     known = tuple(element for element in elements if isinstance(element, TensorType | TupleType))
     if len(known) == len(elements):
         return TupleType(known)

@@ -18,13 +18,7 @@ _INTEGERS: Final = re.compile(r"dense\s*<\s*\[?([\d\s,]*)\]?\s*>\s*:\s*tensor\s*
 def _read_list(lexer: Lexer, what: str, read: Callable[[Lexer], T]) -> tuple[T, ...]:
     """`[…, …]`, each element by `read`."""
     lexer.expect("[", f"before {what}")
-    elements = []
-    while not lexer.at("]"):
-        elements.append(read(lexer))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", f"after {what}")
-    return tuple(elements)
+    return tuple([read(lexer) for _ in lexer.items("]", f"after {what}")])
 
 
 def _sdy_axis(lexer: Lexer) -> tuple[str, int]:
