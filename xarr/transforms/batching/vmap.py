@@ -21,11 +21,12 @@ from xarr.runtime.named_axes import bind_batch_axis
 from xarr.shapes import normalize_axis
 from xarr.transforms.batching.batch_graph import BatchedValue, Batcher
 from xarr.transforms.batching.rules import move_to_front
+from xarr.transforms.mapped_arguments import axes_of, axis_of
 from xarr.transforms.recording import operands_of, record
 from xarr.transforms.signature import call_of
 
 Function = Callable[..., Any]
-_NOUNS = {"in_axes": "arguments, a tuple", "out_axes": "results"}
+_OTHERWISE = "it is the same for all slices"
 
 
 def vmap(
@@ -88,13 +89,14 @@ def _map(
     spmd_axis_name: Any,
 ) -> Any:
     name = getattr(function, "__name__", type(function).__name__)
-    axes = [*_axes_of("in_axes", in_axes, args), *_axes_of("in_axes", 0, kwargs)]
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    axes = [*axes_of("vmap", "in_axes", in_axes, args), *axes_of("vmap", "in_axes", 0, kwargs)]
     args, kwargs, axes = _enclose_others(args, kwargs, axes)
     leaves, structure = tree.flatten((args, kwargs))
     paths = [*tree.flatten(args)[1].paths("args"), *tree.flatten(kwargs)[1].paths("kwargs")]
     arrays = [leaf if axis is None else as_array(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
     known = [
-        None if axis is None else _axis_of(path, axis, tuple(array.shape))
+        None if axis is None else axis_of("vmap", path, axis, tuple(array.shape), _OTHERWISE)
         for path, axis, array in zip(paths, axes, arrays, strict=True)
     ]
     size = _size(function, arrays, known, axis_size)
@@ -117,7 +119,7 @@ def _map(
     batcher = Batcher(size, axis_name, _spmd_axes(spmd_axis_name))
     results = batcher.run(traced.graph, [BatchedValue(*pair) for pair in zip(operands, flags, strict=True)])
     own = [results[number] for number in traced.result_numbers]
-    ends = _axes_of("out_axes", out_axes, tree.unflatten(traced.structure, list(range(len(own)))))
+    ends = axes_of("vmap", "out_axes", out_axes, tree.unflatten(traced.structure, list(range(len(own)))))
     paths = list(traced.structure.paths("the result"))
     return tree.unflatten(
         traced.structure,
@@ -180,30 +182,6 @@ def _spmd_axes(names: Any) -> tuple[str, ...]:
     if not all(isinstance(each, str) for each in own):
         raise ArgumentError(f"vmap: wanted names of axes of a mesh for spmd_axis_name, got {names!r}")
     return tuple(own)
-
-
-def _axes_of(what: str, axes: Any, values: Any) -> list[int | None]:
-    """The axis of each leaf of `values`."""
-    if what == "in_axes" and isinstance(axes, list):
-        axes = tuple(axes)
-    leaves, structure = tree.flatten(axes, is_leaf=lambda each: each is None)
-    for leaf in leaves:
-        if leaf is not None and type(leaf) is not int:
-            raise ArgumentError(f"vmap: wanted ints or None in {what}, got {leaf!r}")
-    try:
-        parts = structure.flatten_up_to(values)
-    except InputError as error:
-        raise ArgumentError(f"vmap: {what} is no prefix of the {_NOUNS[what]}: {error}") from None
-    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in tree.flatten(part)[0]]
-
-
-def _axis_of(path: str, axis: int, shape: Sequence[int]) -> int:
-    if not -len(shape) <= axis < len(shape):
-        raise ShapeError(
-            f"vmap: {path}: wanted an array with axis {axis}, which is mapped, got one of shape {tuple(shape)}; "
-            "in_axes says which axis of each argument is mapped, None that it is the same for all slices"
-        )
-    return normalize_axis(axis, len(shape))
 
 
 def _size(

@@ -15,15 +15,15 @@ from xarr.distributed.shardings import PartitionSpec
 from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError, pluralize
 from xarr.lax.movement import expand_dims, squeeze
 from xarr.runtime.named_axes import current_mesh
-from xarr.shapes import normalize_axis
 from xarr.transforms.jit import jit
+from xarr.transforms.mapped_arguments import axes_of, axis_of
 from xarr.transforms.sharding.shard_map import shard_map
 
 #: The name of the axis where none is chosen.
 _AXIS = "pmap axis"
 #: Kinds of arguments for which programs are kept.
 _KEPT = 64
-_NOUNS = {"in_axes": "arguments, a tuple", "out_axes": "results"}
+_OTHERWISE = "every replica gets it whole"
 Function = Callable[..., Any]
 
 
@@ -121,11 +121,11 @@ class PerSlice:
         in_axes = self._in_axes
         if isinstance(in_axes, tuple) and len(in_axes) == len(args):
             in_axes = tuple([axis for k, axis in enumerate(in_axes) if k not in self._static])
-        parts = [*_axes_of("in_axes", in_axes, mapped), *_axes_of("in_axes", 0, kwargs)]
+        parts = [*axes_of("pmap", "in_axes", in_axes, mapped), *axes_of("pmap", "in_axes", 0, kwargs)]
         paths = [*tree.flatten(mapped)[1].paths("args"), *tree.flatten(kwargs)[1].paths("kwargs")]
         axes = tuple(
             [
-                None if axis is None else _axis_of(path, axis, shape)
+                None if axis is None else axis_of("pmap", path, axis, shape, _OTHERWISE)
                 for path, axis, shape in zip(paths, parts, shapes, strict=True)
             ]
         )
@@ -182,7 +182,7 @@ class PerSlice:
             for position, value in statics:
                 every.insert(position, value)
             results, shape = tree.flatten(self._function(*every, **kwargs))
-            ends = _axes_of("out_axes", self._out_axes, tree.unflatten(shape, results))
+            ends = axes_of("pmap", "out_axes", self._out_axes, tree.unflatten(shape, results))
             return tree.unflatten(
                 shape, [_expand(each, axis) for each, axis in zip(results, ends, strict=True)]
             )
@@ -201,29 +201,6 @@ def _positions(what: str, numbers: Any) -> tuple[int, ...]:
             f"pmap: wanted positions of arguments, counted from 0, in {what}, got {numbers!r}"
         )
     return tuple(sorted(set(values)))
-
-
-def _axes_of(what: str, axes: Any, values: Any) -> list[int | None]:
-    """The axis of each leaf of `values`."""
-    leaves, structure = tree.flatten(axes, is_leaf=lambda each: each is None)
-    for leaf in leaves:
-        if leaf is not None and not isinstance(leaf, int):
-            raise ArgumentError(f"pmap: wanted ints or None in {what}, got {leaf!r}")
-    try:
-        parts = structure.flatten_up_to(values)
-    except InputError as error:
-        raise ArgumentError(f"pmap: {what} is no prefix of the {_NOUNS[what]}: {error}") from None
-    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in tree.flatten(part)[0]]
-
-
-def _axis_of(path: str, axis: int, shape: Sequence[int]) -> int:
-    """The axis of an argument, counted from the front."""
-    if not -len(shape) <= axis < len(shape):
-        raise ShapeError(
-            f"pmap: {path}: wanted an array with axis {axis}, which is mapped, got one of shape {tuple(shape)}; "
-            "in_axes says which axis of each argument is mapped, None that every replica gets it whole"
-        )
-    return normalize_axis(axis, len(shape))
 
 
 def _spec(axis: int | None, name: str) -> PartitionSpec:

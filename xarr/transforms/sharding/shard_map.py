@@ -26,6 +26,7 @@ from xarr.runtime.handles import Handle, weak_kind, wrap
 from xarr.runtime.materialisation import evaluate
 from xarr.runtime.named_axes import bind_axes, current_mesh, current_names
 from xarr.runtime.trace_stack import is_tracing, is_unrecorded
+from xarr.transforms.mapped_arguments import words_of
 from xarr.transforms.recording import operands_of, record
 from xarr.transforms.sharding.members import embed, split_of
 from xarr.transforms.sharding.varying_axes import varying_axes
@@ -334,18 +335,8 @@ def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpe
 
 def _leaves_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpec | None]:
     """The specification of each leaf as it stands there, None included."""
-    leaves, structure = tree.flatten(
-        specs, is_leaf=lambda each: each is None or isinstance(each, PartitionSpec)
-    )
-    for leaf in leaves:
-        if leaf is not None and not isinstance(leaf, PartitionSpec):
-            raise ArgumentError(f"{name}: wanted a PartitionSpec, or None, in {what}, got {leaf!r}")
-    try:
-        parts = structure.flatten_up_to(values)
-    except InputError as error:
-        raise ArgumentError(f"{name}: {what} is no prefix of the {_NOUNS[what]}: {error}") from None
-    counts = [len(tree.flatten(part)[0]) for part in parts]
-    return [leaf for leaf, count in zip(leaves, counts, strict=True) for _ in range(count)]
+    wanted = "a PartitionSpec, or None,"
+    return words_of(name, what, specs, values, wanted, lambda each: isinstance(each, PartitionSpec))
 
 
 @register_static
@@ -364,9 +355,6 @@ def _value_of(leaf: Any) -> Any:
 def _is_array(leaf: Any) -> bool:
     """Whether an argument is an array or a number."""
     return weak_kind(leaf) is not None or isinstance(leaf, Handle) or hasattr(leaf, "__array__")
-
-
-_NOUNS: Final = {"in_specs": "arguments, a tuple", "out_specs": "results"}
 
 
 def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int]) -> list[Any]:
