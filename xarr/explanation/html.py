@@ -31,7 +31,7 @@ from xarr.explanation.text import cell_text, headline, how, no_suggestion, probl
 
 
 class Displayed:
-    """What Python prints as plain text, and notebooks show as HTML."""
+    """An explanation that Python prints as plain text and notebooks show as HTML."""
 
     def text(self) -> str:
         """Plain text."""

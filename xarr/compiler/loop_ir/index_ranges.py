@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.loop_ir.loops import Access, Affine
 from xarr.compiler.loop_ir.scalars import BOOL, MIRRORED, DType, Value, constant_of
+from xarr.ir.operands_first import compute_operands_first
 
 #: The least and the greatest number.
 Range: TypeAlias = tuple[float, float]

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, DType, Value, Values, constant_of, in_order
+from xarr.ir.operands_first import compute_operands_first
 
 
 def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
@@ -37,6 +36,7 @@ from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
 from xarr.ir.graph_ranges import GraphRanges
 from xarr.ir.integer_ranges import Range
+from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.types import TensorType
 
 #: What a carried value is: one number; n of them; more, of which only parts are read or written.

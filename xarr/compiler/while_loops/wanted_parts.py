@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.passes.inner_products import reads_once, split_product
 from xarr.compiler.while_loops.filled_arrays import counted_number, find_counter
@@ -25,6 +24,7 @@ from xarr.ir import ops
 from xarr.ir.constants import constant, full, integer_of
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.integer_ranges import MIRRORED, NEGATED
+from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.types import Ints, TensorType
 
 _INT64: Final = np.dtype(np.int64)

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value, constant_of, in_order
 from xarr.dtypes import real_part_of
+from xarr.ir.operands_first import compute_operands_first
 from xarr_numpy.compiled.codegen import scalar_extremes, slow_paths
 from xarr_numpy.compiled.codegen.integer_division import divides_in_lanes, write_division
 from xarr_numpy.compiled.codegen.templates import IN_LANES

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from xarr.base.operands_first import compute_operands_first
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
 from xarr.compiler.loop_ir.accumulators import Combination, combination
@@ -30,6 +29,7 @@ from xarr.compiler.schedules.serial.products import Factors, add_product
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.types import Ints, TensorType
 
 

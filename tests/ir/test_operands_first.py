@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xarr.base.operands_first import compute_operands_first
+from xarr.ir.operands_first import compute_operands_first
 
 OPERANDS = {"a": (), "b": ("a",), "c": ("b", "a", "b")}
 
