@@ -85,8 +85,10 @@ class Processor(Target):
     min_quick_kernels: int = 8
     min_quick_lines: int = 4000
     #: The same of a whole program that is one function.
-    min_quick_plan_lines: int = 16_000
+    min_quick_plan_lines: int = 8_000
     optimising_time: float = 30_000.0
+    #: Results of formulas in a phase from which on these are functions, which quick code calls.
+    min_called_formulas: int = 8
     #: Lines of LLVM IR for each thread from which on threads compile parts of a module.
     min_part_lines: int = 400
     quick_delay: float = 0.5

@@ -155,6 +155,7 @@ OTHERS = {
         "_DEEPEST": "how much of a program is looked through",
         "_MAX_OFFSET": "what int64 counts",
     },
+    "compiled/codegen/formula_calls.py": {"_KEPT": "functions that are kept"},
     "compiled/codegen/instructions.py": {"_MOST_LITERAL": "what is no size worth sharing code for"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/templates.py": {"_KEPT": "templates that are counted"},

@@ -65,16 +65,19 @@ _REGISTERS: Final[Types] = INTEGER | {HALF, SINGLE, DOUBLE, BOOL}
 
 @dataclass(frozen=True)
 class Function:
-    """The computation of an operation, and its registers; `wide` is for float16 by way of float32."""
+    """The computation of an operation, and its registers; a `wide` one is long, and for float16 by way of float32."""
 
     compute: Callable[..., Value]
     accepts: frozenset[DType]
     wide: bool = False
 
     def __call__(self, *operands: Value) -> Value:
-        if not self.wide or operands[0].dtype != HALF:
-            return self.compute(*operands)
-        return self.compute(*[operand.convert(SINGLE) for operand in operands]).convert(HALF)
+        if self.wide and operands[0].dtype == HALF:
+            return self(*[operand.convert(SINGLE) for operand in operands]).convert(HALF)
+        result = self.compute(*operands)
+        if self.wide:
+            result.values.formulas[result] = self.compute, operands
+        return result
 
 
 def _registers(op: type[Op]) -> frozenset[DType]:

@@ -205,6 +205,8 @@ class Values:
 
     def __init__(self) -> None:
         self._made: dict[Any, Value] = {}
+        #: Results of long formulas, with what computes them of which operands.
+        self.formulas: dict[Value, tuple[Callable[..., Value], tuple[Value, ...]]] = {}
 
     def make(
         self, op: str, operands: tuple[Value, ...], dtype: DType, attribute: Any = None, unique: bool = False
@@ -222,6 +224,7 @@ class Values:
     def forget(self) -> None:
         """Let go of all values: they know what made them, in a circle."""
         self._made.clear()
+        self.formulas.clear()
 
     def rebuild(self, root: Value, known: dict[Value, Value]) -> Value:
         """A value with others in place of those that are known, to which all that it is computed of are added."""

@@ -23,6 +23,7 @@ from xarr.compiler import object_cache
 from xarr.errors import BackendError
 from xarr_numpy import workers
 from xarr_numpy.compiled.codegen.module_parts import join_codes, split_codes, split_module
+from xarr_numpy.compiled.codegen.slow_paths import call_formulas
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _load_cached(ir: str, names: list[str], serial: tuple[str, ...], level: int)
 
 def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:
     """Object code for a module with such functions, as `compile_module` says: of its parts, if threads share them."""
+    ir = call_formulas(ir) if level == QUICK_LEVEL else ir
     parts = split_module(ir, min(workers.count(), ir.count("\n") // PROCESSOR.min_part_lines))
     with _lock:
         machine = Machine.host()

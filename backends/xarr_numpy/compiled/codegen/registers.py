@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value
 from xarr.dtypes import real_part_of
+from xarr_numpy.compiled.codegen.formula_calls import NO_FORMULAS, Formula, find_formulas
 from xarr_numpy.compiled.codegen.gathers import Gathers
 from xarr_numpy.compiled.codegen.instructions import (
     Block,
@@ -110,10 +111,14 @@ def roots_of(loop: Loop) -> Iterator[Value]:
     yield from (prefix.initial for prefix in loop.prefixes)
 
 
-def order_of(roots: Iterable[Value], known: Container[Value] = ()) -> list[Value]:
+def order_of(
+    roots: Iterable[Value],
+    known: Container[Value] = (),
+    formulas: Mapping[Value, Formula] = NO_FORMULAS,
+) -> list[Value]:
     """Values that `roots` need, operands first; of `rarely` not those that are seldom wanted.
 
-    Those that are `known`, and what only they need, are left out.
+    Those that are `known`, and what only they need, are left out, and what only functions of `formulas` compute.
     """
     listed: set[Value] = set()
     order: list[Value] = []
@@ -122,6 +127,8 @@ def order_of(roots: Iterable[Value], known: Container[Value] = ()) -> list[Value
         value = stack[-1]
         if value not in listed and value not in known:
             needed = value.operands[:2] if value.op == "rarely" else value.operands
+            if value in formulas:
+                needed = formulas[value].operands
             if not listed.issuperset(needed):
                 missing = [each for each in needed[::-1] if each not in listed and each not in known]
                 if missing:
@@ -152,6 +159,7 @@ class Registers(Gathers):
         #: What loops compute, operands first, as far as that was asked for.
         self._computed: dict[Loop, list[Value]] = {}
         self.width = width_of(phase, self.values_of(phase))
+        self.formulas = find_formulas(self.values_of(phase))
         self.pointers: dict[Buffer, str] = {}
         #: Values without operands that are vectors, and the scalar that a vector index begins with.
         self.vectors: set[Value] = set()
@@ -214,6 +222,8 @@ class Registers(Gathers):
             op = value.op
             if op == "load":
                 block.names[value] = self._load(value)
+            elif value in self.formulas:
+                block.names[value] = self.formulas[value].call(block, value)
             elif op == "index":
                 block.names[value] = self._lane_numbers(value)
             elif value.dtype == BOOL and (truth := self._find_truth(value)) is not None:
@@ -232,12 +242,14 @@ class Registers(Gathers):
     def _list_needed(self, roots: list[Value]) -> list[Value]:
         """List the values without registers that `roots` need, operands first."""
         wanted, order = set(roots), []
-        for value in reversed(order_of(roots, self.block.names)):
+        for value in reversed(order_of(roots, self.block.names, self.formulas)):
             if value not in wanted:
                 continue
             order.append(value)
             if value.op == "load":  # which adds the first lane to its address
                 wanted.update([each for each in value.operands if each not in self.base])
+            elif value in self.formulas:
+                wanted.update(self.formulas[value].operands)
             elif value.dtype != BOOL:
                 wanted.update(value.operands)
             elif self._find_truth(value) is None:
@@ -295,9 +307,13 @@ class Registers(Gathers):
             inside.update([each.search.result] if each.search else [])
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
-        for value in self.values_of(loop):
+        values = self.values_of(loop)
+        if self.formulas:
+            values = order_of([root for each in loop.walk() for root in roots_of(each)], (), self.formulas)
+        for value in values:
             changes = value.op == "load" and value.attribute.buffer in written
-            if changes or value in inside or not inside.isdisjoint(value.operands):
+            operands = self.formulas[value].operands if value in self.formulas else value.operands
+            if changes or value in inside or not inside.isdisjoint(operands):
                 inside.add(value)
             elif value.op != "constant" and not (value.op == "index" and value in self.base):
                 fixed.append(value)

@@ -1,8 +1,19 @@
-"""LLVM functions for `rarely`: a scalar one computes what few elements need, another visits those."""
+"""LLVM functions for `rarely`: a scalar one computes what few elements need, another visits those.
+
+And the text of functions for formulas, which code that is made without optimisation calls.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import Final
+
+_FORMULA: Final = re.compile(r"@(formula\.\w+)")
+#: What stands in the head of a function for a formula, and in that of one which is called.
+COPIED: Final = 'alwaysinline "formula"'
+_CALLED: Final = 'noinline "formula"'
 
 
 def scalar(name: str, result: str, inputs: Sequence[str], lines: Sequence[str], last: str) -> str:
@@ -62,3 +73,19 @@ done:
   %result = phi {vector} [ %usual, %entry ], [ %updated, %next ]
   ret {vector} %result
 }}"""
+
+
+def count_lines(ir: str) -> int:
+    """The lines of a module once formulas are copied to where they are called."""
+    calls = Counter(_FORMULA.findall(ir))
+    lines = ir.count("\n")
+    for piece in ir.split("define internal ")[1:] if calls else ():
+        head, _, body = piece.partition(COPIED)
+        if body and "\n" not in head:
+            lines += body[: body.index("\n}")].count("\n") * (calls[_FORMULA.findall(head)[0]] - 2)
+    return lines
+
+
+def call_formulas(ir: str) -> str:
+    """A module in which formulas are not copied to where they are called."""
+    return ir.replace(COPIED, _CALLED)

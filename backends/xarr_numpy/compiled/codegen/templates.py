@@ -21,6 +21,8 @@ from functools import lru_cache
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from xarr_numpy.compiled.codegen.slow_paths import count_lines
+
 _PLACEHOLDER: Final = re.compile(r"%([nsldfgh])(\d+)\b")
 #: The kinds of one number -> those of that number in all lanes, and the types of these.
 IN_LANES: Final = {"n": "s", "d": "g", "f": "h"}
@@ -51,7 +53,7 @@ class Uses:
 def uses_of(template: str) -> Uses:
     """The kernels or programs that have this template."""
     # Not Python's hash: kernels of one key run each other's machine code.
-    return _uses(hashlib.sha256(template.encode()).digest(), template.count("\n"))
+    return _uses(hashlib.sha256(template.encode()).digest(), count_lines(template))
 
 
 @lru_cache(_KEPT)

@@ -21,6 +21,7 @@ from xarr.ir.graph import Graph
 from xarr.ir.types import TensorType
 from xarr_numpy import blas
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.slow_paths import count_lines
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
@@ -61,7 +62,7 @@ class _Native:
         quick_lines: int | None = None,
     ) -> None:
         self._plan_code = code
-        self.lines = code.text.count("\n")
+        self.lines = count_lines(code.text)
         #: Whether the machine code was made without optimisation, so that the first result is there sooner.
         self.is_quick = (
             quick_lines is not None
