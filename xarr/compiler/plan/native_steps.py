@@ -5,6 +5,7 @@ In such a program no step makes a view of an input but the step `View`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -80,7 +81,7 @@ def carries_in_place(loop: program_plan.LoopStep, min_bytes: int) -> frozenset[i
     """
     body = loop.body
     numbers = range(len(body.parameters))
-    written = frozenset([k for k in numbers if k in body.donated or _versions(body, k)])
+    written = frozenset([k for k in numbers if k in body.donated or _versions_of_arguments(body)[k]])
     large = [k for k in numbers if body.buffers[body.parameters[k]].type.nbytes >= min_bytes]
     return written.union([k for k in large if _is_moved(body, k, written)])
 
@@ -90,15 +91,25 @@ def begins_empty(loop: program_plan.Step, number: int) -> bool:
     return isinstance(loop.node.operands[number].op, ops.Empty)
 
 
-def _versions(body: Plan, number: int) -> list[int]:
-    """The buffers that hold an argument after one step and the next that changes it, from the result on, if each may be
+@lru_cache(64)
+def _versions_of_arguments(body: Plan) -> list[list[int]]:
+    """For each argument of a body the `_versions` up to the result that it becomes; none is in two lists."""
+    every: list[list[int]] = []
+    for k in range(len(body.parameters)):
+        versions = _versions(body, k, k)
+        every.append([] if any(not set(versions).isdisjoint(others) for others in every) else versions)
+    return every
+
+
+def _versions(plan: Plan, parameter: int, result: int) -> list[int]:
+    """The buffers that hold an argument after one step and the next that changes it, from a result on, if each may be
     written over the one before: when nothing needs that any more.  Empty otherwise.
     """
-    argument, current = body.parameters[number], body.results[number]
+    argument, current = plan.parameters[parameter], plan.results[result]
     versions: list[int] = []
     while current != argument:
-        before = _buffer_below(body, current, argument)
-        if before is None or before in body.results or [*body.results].count(current) > 1:
+        before = _buffer_below(plan, current, argument)
+        if before is None or before in plan.results or [*plan.results].count(current) > 1:
             return []
         versions.append(current)
         current = before
@@ -136,9 +147,19 @@ def _operands_below(step: program_plan.Step, output: int) -> list[int]:
         return [step.state.index(step.outputs[output])]
     if isinstance(step, program_plan.LaunchLoop):
         return [step.carried[output]]
+    if isinstance(step, program_plan.Branch):
+        arguments = range(len(step.inputs) - 1)
+        return [1 + k for k in arguments if all(_becomes(plan, k, output) for plan in step.branches)]
     if not step.makes_new:
         return []
     return [k for k in range(len(step.inputs)) if (output, k) in overwrites(step.node, {k}, 1)]
+
+
+def _becomes(plan: Plan, parameter: int, result: int) -> bool:
+    """Whether a result is an argument, or may be written over it."""
+    number = plan.parameters[parameter]
+    is_same = plan.results[result] == number and [*plan.results].count(number) == 1
+    return is_same or bool(_versions(plan, parameter, result))
 
 
 def _views(plan: Plan, number: int) -> list[PlanBuffer]:
@@ -200,7 +221,7 @@ def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
     over = {
         body.root(version): body.parameters[k]
         for k in in_place
-        for version in _versions(body, k)
+        for version in _versions_of_arguments(body)[k]
         if k not in body.donated
     }
     inside = _in_results(body, in_place, min_bytes)
@@ -208,6 +229,17 @@ def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
     if layout.arena < body.layout.arena:
         return BodyLayout(layout, inside, over)
     return BodyLayout(body.layout, {}, over)
+
+
+def branch_layout(plan: Plan, inputs: Sequence[str], outputs: Sequence[str]) -> BodyLayout:
+    """The layout of a branch of which some results have the addresses of arguments, over which they are written."""
+    pairs = [(inputs.index(address), k) for k, address in enumerate(outputs) if address in inputs]
+    over = {
+        plan.root(version): plan.parameters[parameter]
+        for parameter, result in pairs
+        for version in _versions(plan, parameter, result)
+    }
+    return BodyLayout(plan.layout, {}, over)
 
 
 def _in_results(body: Plan, in_place: frozenset[int], min_bytes: int) -> dict[int, tuple[int, int]]:

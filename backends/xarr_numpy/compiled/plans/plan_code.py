@@ -29,6 +29,7 @@ from xarr.compiler.plan.native_steps import (
     BodyLayout,
     begins_empty,
     body_layout,
+    branch_layout,
     carried_type,
     carries_in_place,
     ends_of_views,
@@ -450,7 +451,7 @@ class _PlanWriter(PlanMemory):
         for label, plan in zip(branches, step.branches, strict=True):
             self.begin(label)
             with self.scope():
-                self.plan(plan, inputs[1:], outputs, start)
+                self.plan(plan, inputs[1:], outputs, start, branch_layout(plan, inputs[1:], outputs))
             self.jump(joined)
         self.begin(joined)
 

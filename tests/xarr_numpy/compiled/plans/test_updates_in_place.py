@@ -71,9 +71,28 @@ def keep_old_inside(i: Any, x: Any) -> Any:
     return lax.fori_loop(0, i, lambda k, y: y.at[k].set(x[(y[k] + k) % SIZE]), x)
 
 
+def on_a_branch(i: Any, x: Any) -> Any:
+    """A branch updates the array twice, or changes a part of it, or leaves it as it is."""
+    twice = lambda x: x.at[i].set(x[i + 1] + 1).at[i + 2].add(3)  # noqa: E731
+    masked = lambda x: lax.select(xarr.arange(SIZE) < 50, x, x * 2)  # noqa: E731
+    return lax.cond(i % 2 == 0, twice, lambda x: lax.cond(i == 3, masked, lambda x: x, x), x)
+
+
+def keep_old_on_a_branch(i: Any, x: Any) -> Any:
+    """A branch reads the old array while it makes the new one."""
+    return lax.cond(i % 2 == 0, lambda x: x.at[i].add(x[i + 1]) + xarr.roll(x, 1), lambda x: x, x)
+
+
+def keep_old_behind_a_branch(i: Any, x: Any) -> Any:
+    return lax.cond(i % 2 == 0, lambda x: x.at[i].add(x[i + 1]), lambda x: x, x) + x[i]
+
+
 @pytest.mark.parametrize(
     "step, wanted",
-    [(swap, True), (inner, True), (twice_as_deep, True), (keep_old, False), (keep_old_inside, False)],
+    [
+        *[(swap, True), (inner, True), (twice_as_deep, True), (keep_old, False), (keep_old_inside, False)],
+        *[(on_a_branch, True), (keep_old_on_a_branch, False), (keep_old_behind_a_branch, False)],
+    ],
 )
 def test_one_memory_is_enough_if_nothing_needs_the_old_array(step: Callable[..., Any], wanted: bool) -> None:
     assert in_place(step) == wanted
@@ -85,6 +104,7 @@ class Steps:
     def __init__(self, random: Random, depth: int = 0) -> None:
         self.choices = [tuple(random.randrange(720) for _ in range(4)) for _ in range(random.randrange(1, 7))]
         self.inner = Steps(random, depth + 1) if depth < 2 and random.random() < 0.4 else None
+        self.branch = Steps(random, depth + 1) if depth < 2 and random.random() < 0.6 else None
         self.returns = random.sample(range(2), 2)
 
     def run(self, i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,7 +114,7 @@ class Steps:
             at, number = (i + where) % SIZE, what % 2
             array, other, matrix = values[number], values[1 - number], values[2]
             value = kept[how % len(kept)]
-            match kind % 9:
+            match kind % 10:
                 case 0 | 1:
                     values[number] = array.at[at].set(value + other[(at + how) % SIZE])
                 case 2:
@@ -109,6 +129,13 @@ class Steps:
                     kept.append(matrix[at, how % SIZE])
                 case 7:
                     kept.append(xarr.sum(array[1:] * other[:-1]))
+                case 8 if self.branch is not None:
+                    order = [(0, 1, 2), (1, 0, 2)][how % 2]
+                    branches = (
+                        self.branch.run,
+                        lambda at, state, order=order: tuple([state[k] for k in order]),
+                    )
+                    values = list(lax.cond((value + where) % 2 == 0, *branches, at, tuple(values)))
                 case _ if self.inner is not None:
                     values = list(lax.fori_loop(0, at, self.inner.run, tuple(values)))
         first, second = (values[k] for k in self.returns)
