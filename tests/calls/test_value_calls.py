@@ -91,7 +91,40 @@ def draw_curve(rng: Generator) -> Arguments:
 
 def draw_histogram(rng: Generator) -> Arguments:
     x = array(rng, "dl", usual=bool(rng.random() < 0.8))
-    return (x, *([pick(rng, [1, 4, 10, 0, -1])] if rng.random() < 0.6 else [])), {}
+    edges = array(rng, "dl", pick(rng, [(2,), (5,), (1,), (0,), (2, 2)]))
+    edges = xarr.sort(edges).evaluate() if rng.random() < 0.7 else edges
+    return (x, *([pick(rng, [1, 4, 10, 0, -1, edges, edges])] if rng.random() < 0.7 else [])), {}
+
+
+def draw_keys(rng: Generator) -> Arguments:
+    shape = pick(rng, [(3,), (2, 3), (17,), (0,)])
+    keys = [array(rng, CHARS, shape) for _ in range(rng.integers(1, 4))]
+    return (tuple(keys),), {"axis": pick(rng, [0, -1, 1])} if rng.random() < 0.4 else {}
+
+
+def draw_along(rng: Generator) -> Arguments:
+    shape = pick(rng, [(3,), (2, 3), (4, 4), (2, 0, 3)])
+    indices = xarr.asarray(rng.integers(-4, 4, shape).astype(pick(rng, "lib"))).evaluate()
+    return (array(rng, shape=shape), indices), {"axis": pick(rng, [0, -1, 1])} if rng.random() < 0.7 else {}
+
+
+def draw_operands(rng: Generator) -> Arguments:
+    x = array(rng, "dfdflbB?")
+    return (x, pick(rng, [array(rng, x.dtype.char, x.shape), array(rng, "dl"), 2, 0, -1.5, 0.0, -0.0])), {}
+
+
+def draw_float(rng: Generator) -> Arguments:
+    return (array(rng, "dfl", pick(rng, [(3,), (2, 3), (), (0,)])),), {}
+
+
+def draw_scaled(rng: Generator) -> Arguments:
+    shape = pick(rng, [(3,), (2, 3)])
+    return (array(rng, "d", shape), xarr.asarray(rng.integers(-2000, 2000, shape)).evaluate()), {}
+
+
+def draw_bits(rng: Generator) -> Arguments:
+    options: dict[str, Any] = {"axis": pick(rng, [None, 0, -1, 1])} if rng.random() < 0.6 else {}
+    return (array(rng, "?BB"),), options | ({"bitorder": "little"} if rng.random() < 0.4 else {})
 
 
 def draw_sequences(rng: Generator) -> Arguments:
@@ -113,6 +146,13 @@ DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
     "interp": draw_curve,
     "histogram": draw_histogram,
     **dict.fromkeys(("convolve", "correlate"), draw_sequences),
+    **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), draw_one),
+    "lexsort": draw_keys,
+    "take_along_axis": draw_along,
+    **dict.fromkeys(("divmod", "fmod", "heaviside", "copysign"), draw_operands),
+    **dict.fromkeys(("frexp", "modf"), draw_float),
+    "ldexp": draw_scaled,
+    **dict.fromkeys(("packbits", "unpackbits"), draw_bits),
 }
 
 
@@ -192,3 +232,18 @@ def test_no_result_is_computed_that_is_large(python_methods: None) -> None:
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_results_with_names_have_them(python_methods: None) -> None:
+    x = xarr.asarray([3, 1, 3]).evaluate() * 1
+    for _ in range(5):
+        unique = xarr.unique_counts(x)
+        assert type(unique).__name__ == "UniqueCounts" and unique.counts.tolist() == [1, 2]
+        assert xarr.unique_all(x)._fields == ("values", "indices", "inverse_indices", "counts")
+
+
+def test_edges_of_bins_are_an_array_of_their_own(python_methods: None) -> None:
+    x, edges = (xarr.asarray(each).evaluate() * 1 for each in ([0.5, 1.5], [0.0, 1.0, 2.0]))
+    _, own = xarr.histogram(x, edges)
+    own[0] = 9.0
+    assert edges.tolist() == [0.0, 1.0, 2.0] and own.tolist() == [9.0, 1.0, 2.0]

@@ -256,9 +256,11 @@ def value_of_result(result: Any) -> Any:
 
 def wrap_result(result: Any, device: Device, frame: FrameType) -> Any:
     """Wrap what NumPy gave as an Array, or as a tuple of them; None for what `value_of_result` has none."""
-    if type(result) is tuple:
+    if isinstance(result, tuple):
         arrays = [wrap_result(each, device, frame) for each in result]
-        return None if NoneType in map(type, arrays) else tuple(arrays)
+        if NoneType in map(type, arrays):
+            return None
+        return tuple(arrays) if type(result) is tuple else result._make(arrays)  # type: ignore[attr-defined]
     value = value_of_result(result)
     return None if value is None else wrap_value(value, device, frame)
 
@@ -377,7 +379,7 @@ def _accumulate_sums(
     return sums + 0.0 if sums.dtype.kind in "fc" else sums
 
 
-def _sort_indices(a: HostArray, axis: int | None = -1) -> HostArray:
+def _sort_indices(a: HostArray, axis: int | None = -1, **options: Any) -> HostArray:
     return np.argsort(a, axis, kind="stable")
 
 
@@ -484,7 +486,12 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "cumprod": NumPyCall(np.ndarray.cumprod, _REAL, options=_ACCUMULATED),
     # -0.0 comes before 0.0.
     "sort": NumPyCall(np.sort, _ALL, options=AXIS, unless=Unless.NEGATIVE_ZEROS),
-    "argsort": NumPyCall(_sort_indices, _ALL, options=AXIS, unless=Unless.NEGATIVE_ZEROS),
+    "argsort": NumPyCall(
+        _sort_indices,
+        _ALL,
+        options=options_of(**AXIS, stable=ArgumentKind.BOOL),
+        unless=Unless.NEGATIVE_ZEROS,
+    ),
     "trace": NumPyCall(np.ndarray.trace, _ALL),
     "nonzero": NumPyCall(np.ndarray.nonzero, _ALL, several=True),
     **{name: NumPyCall(getattr(np, name), _ALL) for name in ("count_nonzero", "flatnonzero")},

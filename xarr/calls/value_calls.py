@@ -6,11 +6,12 @@ Rows for `host_functions`.  Recorded, each of them looks at values again and aga
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from xarr.base.at_once.numpy_calls import EXACT, ArgumentKind, NumPyCall
+from xarr.base.typing import Array
 from xarr.calls.host_functions import has_negative_zeros, options_of, refuse, refuse_large
 
 HostArray = np.ndarray[Any, Any]
@@ -21,6 +22,31 @@ _ANY: Final = _REAL + "DF"
 _FLAG: Final = ArgumentKind.BOOL
 _SHAPE: Final = ArgumentKind.INT | ArgumentKind.INTS
 _ORDER: Final = frozenset({"C", "F"})
+_AXIS: Final = ArgumentKind.INT | ArgumentKind.NONE
+_BIT_ORDER: Final = frozenset({"big", "little"})
+
+
+class UniqueAll(NamedTuple):
+    """The result of `unique_all`."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """The result of `unique_counts`."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """The result of `unique_inverse`."""
+
+    values: Array
+    inverse_indices: Array
 
 
 def _take_ordered(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,8 +54,10 @@ def _take_ordered(call: Callable[..., Any]) -> Callable[..., Any]:
 
     def compute(*operands: Any, **options: Any) -> Any:
         for each in operands:
-            if type(each) is np.ndarray and each.dtype.kind == "f":
-                refuse(has_negative_zeros(each) or np.isnan(each).any())
+            for one in each if type(each) is list else (each,):
+                if type(one) is np.ndarray and one.dtype.kind == "f":
+                    # A sum that is NaN has infinities of both signs, else.
+                    refuse(np.isnan(one.sum()) or not (one.all() or not has_negative_zeros(one)))
         return call(*operands, **options)
 
     return compute
@@ -81,10 +109,31 @@ def _slide(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
     return compute
 
 
-def _count_in_bins(a: HostArray, bins: int = 10) -> tuple[HostArray, HostArray]:
-    """`histogram` in no more bins than arrays are small."""
-    refuse_large(bins)
-    return np.histogram(a, bins)
+def _count_in_bins(a: HostArray, bins: Any = 10) -> tuple[HostArray, HostArray]:
+    """`histogram` in no more bins than arrays are small, or between edges in order."""
+    is_number = type(bins) is int
+    refuse(type(a) is not np.ndarray or not (is_number or (type(bins) is np.ndarray and bins.ndim == 1)))
+    if is_number:
+        refuse_large(bins)
+    counts, edges = np.histogram(a, bins)
+    return counts, edges if is_number else edges.copy()
+
+
+def _find_along(arr: HostArray, indices: HostArray, axis: int | None = -1) -> HostArray:
+    """`take_along_axis` at integers."""
+    refuse(indices.dtype.kind != "i")
+    return np.take_along_axis(arr, indices, axis)
+
+
+def _sort_by_keys(keys: list[HostArray], axis: int = -1) -> HostArray:
+    """`lexsort` by a list of arrays of one shape."""
+    refuse(not all([each.ndim and each.shape == keys[0].shape for each in keys]))
+    return np.lexsort(keys, axis)
+
+
+def _name_results(call: Callable[..., Any], kind: Any) -> Callable[..., Any]:
+    """`call` with its results in a tuple with names."""
+    return lambda x: kind._make(call(x))
 
 
 def _set_call(name: str, **options: int) -> NumPyCall:
@@ -112,7 +161,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         _select(np.compress),
         _ANY,
         2,
-        options_of(axis=ArgumentKind.INT | ArgumentKind.NONE),
+        options_of(axis=_AXIS),
         is_bounded=True,
     ),
     "extract": NumPyCall(_select(np.extract), _ANY, 2, is_bounded=True),
@@ -127,8 +176,34 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         lists=True,
     ),
     "interp": NumPyCall(_take_ordered(_interpolate), "d", 3, is_bounded=True),
-    "histogram": NumPyCall(
-        _take_ordered(_count_in_bins), "dl", options=options_of(bins=ArgumentKind.INT), several=True
+    "histogram": NumPyCall(_take_ordered(_count_in_bins), "dl", 2, numbers=True, several=True),
+    **{
+        f"unique_{name}": NumPyCall(
+            _name_results(_take_ordered(getattr(np, f"unique_{name}")), kind), _REAL, several=True
+        )
+        for name, kind in {"all": UniqueAll, "counts": UniqueCounts, "inverse": UniqueInverse}.items()
+    },
+    "lexsort": NumPyCall(
+        _take_ordered(_sort_by_keys), _REAL, options=options_of(axis=ArgumentKind.INT), lists=True
+    ),
+    "take_along_axis": NumPyCall(
+        _find_along,
+        _ANY,
+        2,
+        options_of(axis=_AXIS),
+    ),
+    "divmod": NumPyCall(np.divmod, _REAL, 2, numbers=True, alike=True, several=True),
+    **{name: NumPyCall(getattr(np, name), "df", several=True) for name in ("frexp", "modf")},
+    **{
+        name: NumPyCall(getattr(np, name), "df", 2, numbers=True, alike=True)
+        for name in ("fmod", "heaviside", "copysign")
+    },
+    "ldexp": NumPyCall(np.ldexp, "dli", 2),
+    "packbits": NumPyCall(np.packbits, "?B", options=options_of(axis=_AXIS, bitorder=_BIT_ORDER)),
+    "unpackbits": NumPyCall(
+        np.unpackbits,
+        "B",
+        options=options_of(axis=_AXIS, count=_AXIS, bitorder=_BIT_ORDER),
     ),
     **{
         name: NumPyCall(

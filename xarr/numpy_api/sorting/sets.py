@@ -21,6 +21,7 @@ from xarr.calls.concrete_values import is_known, refuse_traced
 from xarr.calls.dependent_shapes import INT64, count_mask, indices_where
 from xarr.calls.operands import as_array, promote_operands
 from xarr.calls.remembered_calls import remembers_calls
+from xarr.calls.value_calls import UniqueAll, UniqueCounts, UniqueInverse
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, PREDICATE
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer, put
@@ -456,29 +457,6 @@ def setxor1d(
         alone = lax.bitwise_and(both.first, lax.eq(both.of_second, both.in_second))
     indices, counts = indices_where("setxor1d", _WHAT, alone, size)
     return _take(values, indices, counts, fill_value)
-
-
-class UniqueAll(NamedTuple):
-    """The result of `unique_all`."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCounts(NamedTuple):
-    """The result of `unique_counts`."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """The result of `unique_inverse`."""
-
-    values: Array
-    inverse_indices: Array
 
 
 def _distinct(
