@@ -66,7 +66,9 @@ def _is_stack(node: Node, axis: int, depth: int) -> bool:
 
 def _is_light(node: Node) -> bool:
     is_cheap = node.op.is_elementwise and node.op.cost <= INSTRUCTION
-    return is_cheap and all(each.shape == node.shape for each in node.operands)
+    return is_cheap and all(
+        isinstance(each.type, TensorType) and each.shape == node.shape for each in node.operands
+    )
 
 
 def _combine(
