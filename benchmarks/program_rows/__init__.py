@@ -10,6 +10,7 @@ from program_rows import (
     images,
     networks,
     particles,
+    searches,
     sparse,
     stencils,
     strings,
@@ -22,6 +23,7 @@ from program_rows.row import Program
 FAMILIES: dict[str, tuple[Program, ...]] = {
     "linear algebra": factorizations.ROWS,
     "dynamic programming": tables.ROWS,
+    "searches": searches.ROWS,
     "sparse": sparse.ROWS,
     "filters": filters.ROWS,
     "stencils": stencils.ROWS,

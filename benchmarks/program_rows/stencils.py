@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from program_rows.row import Array, Program, normal, prange
+from program_rows.row import Array, Program, normal, prange, uniform
 
 # --- Heat with a source and a fixed border -------------------------------------------------------------------
 
@@ -336,6 +336,63 @@ def cavity_loops(u: Array, v: Array, p: Array) -> Array:
     return u, v, p
 
 
+# --- Flow around a cylinder, by the lattice Boltzmann method ----------------------------------------------------
+
+#: Where the particles of each of nine kinds move, the share of each kind at rest, and the kind that comes back.
+ALONG_X, ALONG_Y = (0, 1, 0, -1, 0, 1, -1, -1, 1), (0, 0, 1, 0, -1, 1, 1, -1, -1)
+SHARES = (4 / 9, *[1 / 9] * 4, *[1 / 36] * 4)
+BACK = (0, 3, 4, 1, 2, 7, 8, 5, 6)
+
+
+def lattice_data(n: int) -> tuple[np.ndarray | int, ...]:
+    y, x = np.mgrid[:n, : 2 * n]
+    density = np.array(SHARES)[:, None, None] * (1 + 0.01 * uniform(9, n, 2 * n))
+    return density, (x - n / 2) ** 2 + (y - n / 2) ** 2 < (n / 6) ** 2, 10
+
+
+def lattice_step(xp: Array, f: Array, solid: Array) -> Array:
+    f = xp.stack([xp.roll(f[k], (ALONG_Y[k], ALONG_X[k]), axis=(0, 1)) for k in range(9)])
+    rho = f.sum(axis=0)
+    u = (f[1] + f[5] + f[8] - f[3] - f[6] - f[7]) / rho + 1e-4
+    v = (f[2] + f[5] + f[6] - f[4] - f[7] - f[8]) / rho
+    square, new = 1.5 * (u**2 + v**2), []
+    for k in range(9):
+        along = 3 * (ALONG_X[k] * u + ALONG_Y[k] * v)
+        new.append(f[k] + 0.8 * (SHARES[k] * rho * (1 + along + 0.5 * along**2 - square) - f[k]))
+    return xp.where(solid, xp.stack([f[k] for k in BACK]), xp.stack(new))
+
+
+def lattice_numpy(xp: Array, f: Array, solid: Array, steps: int) -> Array:
+    for _ in range(steps):
+        f = lattice_step(xp, f, solid)
+    return f
+
+
+def lattice_jax(jnp: Array, lax: Array, f: Array, solid: Array, steps: int) -> Array:
+    return lax.fori_loop(0, steps, lambda _, f: lattice_step(jnp, f, solid), f)
+
+
+def lattice_loops(f: Array, solid: Array, steps: int) -> Array:
+    _, n, m = f.shape
+    f, new = f.copy(), np.zeros_like(f)
+    for _ in range(steps):
+        for i in prange(n):
+            came = np.zeros(9)
+            for j in range(m):
+                rho = u = v = 0.0
+                for k in range(9):
+                    came[k] = f[k, (i - ALONG_Y[k]) % n, (j - ALONG_X[k]) % m]
+                    rho, u, v = rho + came[k], u + ALONG_X[k] * came[k], v + ALONG_Y[k] * came[k]
+                u, v = u / rho + 1e-4, v / rho
+                square = 1.5 * (u * u + v * v)
+                for k in range(9):
+                    along = 3 * (ALONG_X[k] * u + ALONG_Y[k] * v)
+                    rest = SHARES[k] * rho * (1 + along + 0.5 * along * along - square)
+                    new[k, i, j] = came[BACK[k]] if solid[i, j] else came[k] + 0.8 * (rest - came[k])
+        f, new = new, f
+    return f
+
+
 GRIDS = (32, 128, 512)
 
 ROWS = (
@@ -375,5 +432,12 @@ ROWS = (
         sizes=(16, 64, 256),
         tiny=5,
         tolerance=1e6,
+    ),
+    Program(
+        "lattice Boltzmann",
+        lattice_data,
+        *(lattice_numpy, lattice_jax, lattice_loops),
+        sizes=(16, 64, 256),
+        tiny=6,
     ),
 )

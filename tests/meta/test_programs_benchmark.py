@@ -15,8 +15,8 @@ from tests.meta.test_benchmarks import run
 from tests.support.scripts import benchmark_importer
 
 FAMILIES = (
-    *("linear algebra", "dynamic programming", "sparse", "filters", "stencils", "particles", "equations"),
-    *("strings", "images", "complex numbers", "clusters and batches", "networks"),
+    *("linear algebra", "dynamic programming", "searches", "sparse", "filters", "stencils", "particles"),
+    *("equations", "strings", "images", "complex numbers", "clusters and batches", "networks"),
 )
 
 
