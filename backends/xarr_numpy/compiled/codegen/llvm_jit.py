@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
@@ -222,20 +222,17 @@ class Machine:
 
     def codes_of_parts(self, parts: Sequence[str], serial: tuple[str, ...], level: int) -> list[bytes]:
         """As `joined_code` of modules, which threads share."""
-        with ExitStack() as stack:
-            modules = [
-                stack.enter_context(self._module(part, 0, serial, self._llvm.create_context()))
-                for part in parts
-            ]
-            emitters = [self._emitter(level, number) for number in range(len(parts))]
-            codes = [b""] * len(parts)
+        # The first generator of a level says to passes what there is, of another thread meanwhile.
+        emitters = [self._emitter(level, number + 1) for number in range(len(parts))]
+        codes = [b""] * len(parts)
 
-            def emit(_: int, begin: int, end: int) -> None:
-                for number in range(begin, end):
-                    codes[number] = self._emit_unlocked(emitters[number], modules[number])
+        def emit(_: int, begin: int, end: int) -> None:
+            for number in range(begin, end):
+                with self._module(parts[number], 0, serial, self._llvm.create_context()) as module:
+                    codes[number] = self._emit_unlocked(emitters[number], module)
 
-            workers.run(emit, 0, len(parts), workers.WORTH_A_THREAD, held=(modules, emitters))
-            return codes
+        workers.run(emit, 0, len(parts), workers.WORTH_A_THREAD)
+        return codes
 
     def _emit_unlocked(self, emitter: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
         """As `emit_object` of an emitter, which would wait for other threads."""
