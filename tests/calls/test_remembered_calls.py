@@ -257,6 +257,20 @@ def test_values_that_a_function_looks_at_tell_calls_apart() -> None:
 
 
 @pytest.mark.usefixtures("at_first")
+def test_views_of_other_types_are_remembered() -> None:
+    host = np.array([1.0, -0.0, np.nan])
+    x = xarr.asarray(host).evaluate() * 1
+    for dtype in ("int64", np.float32, np.dtype(np.uint8), "complex64") * 2:
+        view = x.view(dtype)
+        assert view.tolist() == host.view(dtype).tolist() or view.dtype.kind in "fc"
+        with pytest.warns(PartUpdateWarning):
+            view[0] = 1
+    assert is_remembered(lambda: x.view("int64"))
+    with pytest.raises(XarrError, match=r"^view: "):
+        x.view("float128x")
+
+
+@pytest.mark.usefixtures("at_first")
 def test_nothing_is_known_by_all_of_its_values() -> None:
     for _ in range(2):
         xarr.unique_counts(xarr.asarray(np.array([1, 2, 1])).evaluate())

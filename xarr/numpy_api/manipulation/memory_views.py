@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,6 +12,7 @@ from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.operands import DType, fresh
+from xarr.calls.remembered_calls import runner
 from xarr.dtypes import BOOL, COMPLEX, SUB_BYTE, canonical, element_type, real_part_of
 from xarr.errors import ArgumentError, DTypeError, ShapeError
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -55,6 +56,11 @@ def ndarray_of(
 
 
 def view_as(array: Array, dtype: Any, kind: type | None) -> Array:
+    """As `_view_as`, remembered."""
+    return _views.run((array, dtype, kind), {})  # type: ignore[no-any-return]
+
+
+def _view_as(array: Array, dtype: Any, kind: type | None) -> Array:
     """An Array of its own, a part of `array`, that holds its bits as elements of `dtype`; see `Array.view`."""
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray | Handle):
         dtype, kind = None, dtype
@@ -73,6 +79,9 @@ def view_as(array: Array, dtype: Any, kind: type | None) -> Array:
         return fill(shape, 0, wanted, array._node.device)
     rows = array if array.shape else lax.reshape(array, (1,))
     return mark(array, lax.reshape(_from_plain(_bits(_plain(rows), wanted), wanted), shape), VIEW, wanted)
+
+
+_views: Final = runner(_view_as)
 
 
 def _check_bits(old: DType, new: DType) -> None:
