@@ -214,3 +214,20 @@ def test_totals_run_with_what_surrounds_them(name: str) -> None:
     results, wanted = (compute(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
     bound = 300 * float(xarr.finfo(arrays[0].dtype).eps)
     np.testing.assert_allclose(results, wanted, rtol=bound, atol=bound * 100)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn"])
+@pytest.mark.parametrize(("shape", "axis"), [((17,), 0), ((40, 17), 1), ((17, 40), 0)])
+def test_totals_of_narrow_floats_are_those_of_numpy_in_whole_programs_too(
+    dtype: str, shape: tuple[int, ...], axis: int
+) -> None:
+    x = (np.arange(prod(shape)).reshape(shape) * 0.37 % 19 - 9).astype(getattr(ml_dtypes, dtype, dtype))
+
+    def once(x: Any) -> Any:
+        return lax.cumsum(x * x, axis=axis)
+
+    def in_a_loop(x: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda _, x: lax.cumsum(x * x, axis=axis, reverse=True), x)
+
+    for function in (once, in_a_loop):
+        assert_same(*[compute(xarr.jit(function), x, fusion=fusion) for fusion in ("auto", "off")])

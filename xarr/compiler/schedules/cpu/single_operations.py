@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from xarr.compiler.fusion import scan_windows
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import in_order
@@ -56,6 +57,8 @@ def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | No
     if isinstance(op, ops.Fusion | ops.Call) or not computes(node, _RULES):
         return None
     if isinstance(op, ops.Sort) and not is_ranked(node, schedule.target):
+        return None
+    if scan_windows.scan_axis(node) is not None and not scan_windows.computes(node):
         return None
     if isinstance(op, ops.DynamicUpdateSlice):
         return _update(node)
