@@ -143,7 +143,7 @@ def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:
         if len(parts) > 1 and machine.emits_in_threads():
             return join_codes(machine.codes_of_parts(parts, serial, level))
         if not serial and level == CODEGEN_LEVEL:
-            return machine.object_code(ir, False)
+            return assemble(ir)
         return machine.joined_code(ir, serial, level)
 
 
