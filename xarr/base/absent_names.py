@@ -75,7 +75,12 @@ def hooks_of(
     def __getattr__(name: str) -> object:
         raise missing(module, name)
 
-    return __getattr__, lambda: public_names(vars(sys.modules[module]), more)
+    def __dir__() -> list[str]:
+        return public_names(vars(sys.modules[module]), more)
+
+    for hook in (__getattr__, __dir__):
+        hook.__module__, hook.__qualname__ = module, hook.__name__  # where pickle finds it
+    return __getattr__, __dir__
 
 
 def _reason(path: str) -> str:
