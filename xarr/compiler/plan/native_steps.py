@@ -5,7 +5,7 @@ In such a program no step makes a view of an input but the step `View`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -61,6 +61,22 @@ def ends_of_views(plan: Plan) -> dict[int, int]:
             end = ends[buffer.number] = max(buffer.end, ends.get(buffer.number, -1))
             ends[buffer.base] = max(end, ends.get(buffer.base, -1))
     return ends
+
+
+def copied_views(plan: Plan, hands_on: bool) -> int:
+    """The bytes of views that are copied for the step that reads them, in Python too: launches want row-major order.
+
+    Of the step that reads the largest ones; and of the results, if the plan `hands_on` these to such steps.
+    """
+    copied = frozenset([each.number for each in plan.buffers if each.is_view and _is_copied(plan, each)])
+    launches = [
+        step for step in plan.steps if isinstance(step, program_plan.Launch | program_plan.LaunchLoop)
+    ]
+
+    def size(numbers: Iterable[int]) -> int:
+        return sum([plan.buffers[each].type.nbytes for each in copied.intersection(numbers)])
+
+    return max([0, *[size(step.inputs) for step in launches]]) + (size(plan.results) if hands_on else 0)
 
 
 def carried_type(loop: program_plan.LoopStep, number: int) -> TensorType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,6 +118,21 @@ class _Maker:
         return self._plans[key][1]
 
 
+def _allocated_late(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes, arrays that hold nothing yet behind all others but what uses them: till then their memory is free."""
+    waiting: dict[Node, None] = {}
+    for node in nodes:
+        if isinstance(node.op, ops.Empty):
+            waiting[node] = None
+            continue
+        for operand in dict.fromkeys(node.operands):
+            if operand in waiting:
+                del waiting[operand]
+                yield operand
+        yield node
+    yield from waiting
+
+
 class _Planner:
     """The plan of one graph: steps in the graph's order, then what is written over what.
 
@@ -152,7 +167,8 @@ class _Planner:
         for node in self.graph.parameters:
             self.numbers[node] = self._new(node.type, -1)
         parameters = tuple(range(len(self.types)))
-        for node in reads_before_updates(self.graph) if self.is_body else self.graph.nodes:
+        nodes = reads_before_updates(self.graph) if self.is_body else self.graph.nodes
+        for node in _allocated_late(nodes):
             row = _ROWS.get(type(node.op))
             if row is None:
                 self._compute(node)

@@ -19,8 +19,9 @@ from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.cpython_abi import addresses
 from xarr_numpy.compiled.loops import loop_code
-from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.compiled.loops.loop_code import LONGEST, WANTED
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.processor import PROCESSOR
@@ -45,14 +46,15 @@ class LoopKernel:
         self._cost = loop.cost()
         names = ["scalars", *(["points"] if self._has_points else [])]
         self._code = llvm_jit.compile_module(self.text, names)
-        addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self._scalars = scalars(addresses["scalars"])
+        self._scalars = scalars(self._code.addresses["scalars"])
         #: Nanoseconds of a step of one tile, or of the scalars if there are no points.
         self._step = costs.operations(in_order(*loop.roots()), in_lanes=self._has_points)
         if self._has_points:
             self._step *= self._width
-        self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
+        self._table = ctypes.c_void_p * (2 * len(loop.carried) + 2)
+        #: What the control array holds before the first step, by the values that are wanted.
+        self._controls: dict[frozenset[int], Array] = {}
         self._loaded = loop.loaded_values()
         self._fully_written = fully_written_tables(loop)
 
@@ -90,12 +92,19 @@ class LoopKernel:
         if not self._has_points:
             return int(self._scalars(run.address, most, 1))
         steps = int(self._scalars(run.address, most, 0))
-        run.control[[STEPS, MORE, LONGEST]] = steps, steps == most, 0
+        run.control[:WANTED] = steps, steps == most, 0
         points = Phase(self._code.addresses["points"], self._tiles, max(1, steps) * self._step)
         points.run(run.address, held=(self, run))
         if self.loop.alive is not None:
             steps = int(run.control[LONGEST])
         return int(self._scalars(run.address, steps, 1))
+
+    def control(self, wanted: frozenset[int]) -> Array:
+        """A new control array of a call after which these carried values are wanted."""
+        if wanted not in self._controls:
+            flags = [int(number in wanted) for number in range(len(self.loop.carried))]
+            self._controls[wanted] = np.array([0] * WANTED + flags, np.int64)
+        return self._controls[wanted].copy()
 
     def __str__(self) -> str:
         """One step as text."""
@@ -120,8 +129,7 @@ class _LoopCall:
         self.operands = operands
         count = len(self.carried)
         self.steps = np.zeros(count, np.int64)
-        self.control = np.zeros(WANTED + count, np.int64)
-        self.control[WANTED:] = [number in wanted for number in range(count)]
+        self.control = kernel.control(wanted)
         unread = {
             number
             for number, rows in kernel._fully_written.items()
@@ -133,10 +141,10 @@ class _LoopCall:
         self.before = [
             self._input_array(number, kernel, np.asarray(operand)) for number, operand in enumerate(operands)
         ]
-        inputs = [array.ctypes.data for array in self.before]
-        outputs = [None if array is None else array.ctypes.data for array in self.after]
-        self._pointers = kernel._pointers(*inputs, *outputs, self.steps.ctypes.data, self.control.ctypes.data)
+        self._pointers = kernel._table()
         self.address = ctypes.addressof(self._pointers)
+        outputs = [old if new is None else new for old, new in zip(self.before, self.after, strict=True)]
+        addresses.collect(self.address, (), (*self.before, *outputs, self.steps, self.control))
 
     def _input_array(self, number: int, kernel: LoopKernel, operand: Array) -> Array:
         is_one = self.carried[number].kind == "points" and not any(operand.strides)

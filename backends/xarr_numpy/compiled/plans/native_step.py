@@ -6,13 +6,14 @@ import ctypes
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from math import prod
 from textwrap import indent
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
 from xarr.backend import DirectCall, mark_failed
-from xarr.base.host.memory import pool
+from xarr.base.host.memory import LEAST, pool
 from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
@@ -292,6 +293,8 @@ class NativePlan(_Native):
         arena = code.arena
         if code.numbers:  # Programs that are alike have arenas that are about as large.
             arena = max(builtin.MAX_STACK_BYTES, 1 << (arena - 1).bit_length())
+        if arena >= LEAST:  # pages that are fresh in each call cost more than Python
+            return ""
         return builtin.plan_entry_text("entry", operands, results, arena)
 
     def _load(self, is_quick: bool) -> None:
@@ -303,7 +306,9 @@ class NativePlan(_Native):
         run = builtin.function(self._code.addresses["entry"], self._statics, self._fail, self._code)
         specs = iter(self._specs)
         return DirectCall(
-            np.empty,
+            pool.empty
+            if any(prod(shape) * dtype.itemsize >= LEAST for shape, dtype in self._specs)
+            else np.empty,
             tuple([next(specs) if number is None else None for number in self._arguments]),
             tuple(self._arguments),
             run,

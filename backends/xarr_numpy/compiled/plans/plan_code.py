@@ -32,6 +32,7 @@ from xarr.compiler.plan.native_steps import (
     branch_layout,
     carried_type,
     carries_in_place,
+    copied_views,
     ends_of_views,
     is_fixed,
 )
@@ -108,7 +109,8 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
     copied = max(
         [sum([node.tensor_type.nbytes for node in call.graph.results]) for call in code.calls], default=0
     )
-    _refuse_more_memory(step, code.arena + copied, inner_nbytes(step) + others)
+    copies = max([copied_views(plan, hands_on=True) for plan in plans])
+    _refuse_more_memory(step, code.arena + copied, inner_nbytes(step) + others + copies)
     return code
 
 
@@ -123,7 +125,12 @@ def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> 
 
     `limits` says up to how much work operations in no group are loops, outside of the loops of the plan.
     """
-    return _PlanWriter(schedule, limits).plan_code(plan)
+    code = _PlanWriter(schedule, limits).plan_code(plan)
+    copies = max([copied_views(each, hands_on=each is not plan) for each in plan.walk()])
+    results = sum([plan.buffers[plan.results[k]].type.nbytes for k in code.own])
+    peak = plan.layout.peak
+    _refuse_more_memory(plan.steps[-1], code.arena + results, peak.total - peak.arguments + copies)
+    return code
 
 
 class _PlanWriter(PlanMemory):
@@ -304,6 +311,8 @@ class _PlanWriter(PlanMemory):
                 self.release(frame.copies.pop(number))
         results = []
         for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
+            if target is not None and number in frame.views:
+                self.show_in(frame, frame.views.pop(number), target)
             source = self.pointer(frame, number)
             if target is not None and k not in kept:
                 self.copy(target, source, frame.nbytes(number))
@@ -426,7 +435,9 @@ class _PlanWriter(PlanMemory):
         program = program_of_operation(step.node, self.schedule)
         if program is None:
             raise NotNative(step, "has no loop program")
-        if sum(costs.work(phase) for phase in program.phases) > self.limits.max_native_nanoseconds:
+        # A view is copied for who reads it by a library, too.
+        limits = PROCESSOR if isinstance(step, program_plan.View) else self.limits
+        if sum(costs.work(phase) for phase in program.phases) > limits.max_native_nanoseconds:
             raise NotNative(step, "is much work")
         return program
 

@@ -131,15 +131,20 @@ class PlanMemory(FunctionCode):
 
     def _show(self, frame: PlanFrame, step: View) -> str:
         """The address of a view: in what it shows, or of a copy where its elements do not lie side by side."""
-        (number,), source, offset = step.outputs, self.pointer(frame, step.inputs[0]), view_offset(step.node)
-        if offset is not None:
-            frame.pointers[number] = pointer = self.advance(source, offset)
-            return pointer
-        frame.copies[number] = start = self.reserve(frame.nbytes(number))
-        frame.pointers[number] = target = self.at(start)
-        with self.scope():
-            self.launch(self.program(step), [source, target], None)
-        return target
+        (number,), target = step.outputs, ""
+        if view_offset(step.node) is None:
+            frame.copies[number] = start = self.reserve(frame.nbytes(number))
+            target = self.at(start)
+        return self.show_in(frame, step, target)
+
+    def show_in(self, frame: PlanFrame, step: View, target: str) -> str:
+        """The address of a view that nothing has read yet: of a copy in `target`, unless it needs none."""
+        source, offset = self.pointer(frame, step.inputs[0]), view_offset(step.node)
+        frame.pointers[step.outputs[0]] = shown = target if offset is None else self.advance(source, offset)
+        if offset is None:
+            with self.scope():
+                self.launch(self.program(step), [source, target], None)
+        return shown
 
     def lies(self, frame: PlanFrame, number: int) -> StridedArray | None:
         """Where a buffer lies, with no copy of a view that NumPy does not copy; None if that is not known."""

@@ -16,6 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.base.host.memory import Lease
 
 pytest.importorskip("llvmlite")
 
@@ -321,3 +322,48 @@ def test_factors_are_python_s_without_the_routines(monkeypatch: pytest.MonkeyPat
     assert "in Python" in str(xarr.jit(lambda a: xarr.linalg.qr(a)).lower("f64[4,3]").stage("plan"))
     q, r = map(np.asarray, xarr.jit(lambda a: xarr.linalg.qr(a))(a))
     np.testing.assert_allclose(q @ r, a, rtol=1e-13, atol=1e-14)
+
+
+def running(rows: Any, reverse: bool = False) -> Any:
+    def step(before: Any, row: Any) -> Any:
+        row = xarr.minimum(row, before + 1)
+        return row, row
+
+    return lax.scan(step, xarr.zeros(rows.shape[1]), rows, reverse=reverse)[1]
+
+
+def text_of(function: Callable[..., Any], *arguments: Any, stage: str = "program") -> str:
+    return str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage(stage))
+
+
+def test_scans_of_megabytes_one_after_the_other_are_one_function() -> None:
+    x = whole(1200, 300)
+    compiled = agree(lambda x: running(running(x), reverse=True), x, direct=False)
+    assert "machine code of all steps" in text_of(compiled, x)
+    # The memory of each scan is there when that begins, and the first result is gone before the last.
+    lines = text_of(compiled, x, stage="plan").splitlines()
+    steps = ["allocate" in line for line in lines if "allocate" in line or "launch loop" in line]
+    assert steps == [True, False, True, False]
+
+
+def test_transposed_arrays_are_copied_through_tiles_for_who_reads_them() -> None:
+    for shape in ((300, 400), (200, 177), (40, 30)):
+        x = whole(*shape)
+        compiled = agree(lambda x: running(x.T), x, direct=shape == (40, 30))
+        assert ("tile0" in text_of(compiled, x)) == (shape != (40, 30))
+
+
+def test_results_that_are_views_of_megabytes_are_no_copies() -> None:
+    x = whole(1200, 300)
+    compiled = agree(lambda x: running(running(x)).T, x, direct=False)
+    assert "in Python: takes 2.9 MB less memory" in text_of(compiled, x, stage="plan")
+
+
+def test_large_results_lie_in_memory_that_is_used_again() -> None:
+    x = whole(100, 300)
+    compiled = agree(running, x)
+    result = compiled(xarr.asarray(x).evaluate())
+    base = result._node.value
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert isinstance(base.base, Lease)

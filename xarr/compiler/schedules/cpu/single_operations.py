@@ -67,6 +67,8 @@ def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | No
         fusion = _fused_product(node, graph, schedule)
         if fusion is not None:
             return schedule.build(fusion)
+    if isinstance(op, ops.Transpose) and node.tensor_type.size >= schedule.target.min_tiled_elements:
+        return schedule.build(ops.Fusion(graph, node.shape))  # through tiles that stay in a cache
     loops = _LaneLoops(graph, _RULES)
     kernel = loops.kernel()
     in_threads(kernel.phases)
