@@ -60,7 +60,8 @@ def draw_selection(rng: Generator) -> Arguments:
 
 def draw_slices(rng: Generator) -> Arguments:
     args, _ = draw_selection(rng)
-    return (*args, *([pick(rng, [None, 0, 1, -1])] if rng.random() < 0.6 else [])), {}
+    axis = [pick(rng, [None, 0, 1, -1])] if rng.random() < 0.6 else []
+    return (*args, *axis), {"out": None} if rng.random() < 0.5 else {}
 
 
 def draw_bins(rng: Generator) -> Arguments:

@@ -66,7 +66,7 @@ def _take_ordered(call: Callable[..., Any]) -> Callable[..., Any]:
 def _select(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
     """`compress` or `extract` by bools."""
 
-    def compute(condition: HostArray, a: HostArray, axis: int | None = None) -> HostArray:
+    def compute(condition: HostArray, a: HostArray, axis: int | None = None, out: None = None) -> HostArray:
         refuse(condition.dtype != bool)
         return call(condition, a) if axis is None else call(condition, a, axis)
 
@@ -158,11 +158,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
     "isin": _set_call("isin", assume_unique=_FLAG, invert=_FLAG),
     "argwhere": NumPyCall(np.argwhere, _ANY),
     "compress": NumPyCall(
-        _select(np.compress),
-        _ANY,
-        2,
-        options_of(axis=_AXIS),
-        is_bounded=True,
+        _select(np.compress), _ANY, 2, options_of(axis=_AXIS, out=ArgumentKind.NONE), is_bounded=True
     ),
     "extract": NumPyCall(_select(np.extract), _ANY, 2, is_bounded=True),
     "digitize": NumPyCall(_take_ordered(_find_bins), _REAL, 2, options_of(right=_FLAG), is_bounded=True),
