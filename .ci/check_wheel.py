@@ -4,7 +4,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-MAX_BYTES = 1_950_000
+MAX_BYTES = 2_000_000
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
