@@ -15,6 +15,7 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -59,9 +60,24 @@ class Code:
         weakref.finalize(self, _release, resources).atexit = False
 
 
+#: What code held that nobody uses any more.
+_unused: Final[deque[Any]] = deque()
+
+
 def _release(resources: Any) -> None:
-    with _lock:
-        resources.close()
+    """Let go of it now, or with the next code where another thread has LLVM: that one may wait for this thread."""
+    _unused.append(resources)
+    if _lock.acquire(blocking=False):
+        try:
+            _close_unused()
+        finally:
+            _lock.release()
+
+
+def _close_unused() -> None:
+    """The caller holds the lock."""
+    while _unused:
+        _unused.popleft().close()
 
 
 def target() -> str:
@@ -153,6 +169,7 @@ def load(object_code: bytes, names: Iterable[str], machine: Machine | None = Non
     Raises BackendError for bytes that are no object code or lack one of the functions.
     """
     with _lock:
+        _close_unused()
         return (machine or Machine.host()).load(object_code, list(names))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -130,6 +132,40 @@ def test_programs_in_parts_compute_the_same(two_threads: list[str]) -> None:
             whole = np.asarray(xarr.jit(lambda x: transform(x))(x))
     assert not two_threads
     assert in_parts.tobytes() == whole.tobytes()
+
+
+def test_threads_may_collect_code_that_nobody_uses(
+    two_threads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collector of garbage runs in any thread, also while another one waits for that and holds LLVM's lock."""
+    monkeypatch.setattr(Processor, "min_part_lines", 3)
+    emit = llvm_jit.Machine._emit_unlocked
+    was_enabled = gc.isenabled()
+    gc.disable()
+    ring: list[Any] = [llvm_jit.load(llvm_jit.assemble(MODULE), ["f"])]
+    code, collected = weakref.ref(ring[0]), threading.Event()
+    ring.append(ring)
+    del ring
+
+    def collect(self: llvm_jit.Machine, *operands: Any) -> bytes:
+        if threading.current_thread().name == "xarr":
+            gc.collect()
+            collected.set()
+        else:
+            collected.wait(10)
+        return emit(self, *operands)
+
+    monkeypatch.setattr(llvm_jit.Machine, "_emit_unlocked", collect)
+    caller = threading.Thread(
+        target=llvm_jit._assemble, args=(MODULE, (), llvm_jit.CODEGEN_LEVEL), daemon=True
+    )
+    caller.start()
+    caller.join(30)
+    if was_enabled:
+        gc.enable()
+    assert not caller.is_alive() and code() is None and llvm_jit._unused
+    llvm_jit.load(llvm_jit.assemble(MODULE), ["f"])
+    assert not llvm_jit._unused
 
 
 def test_llvmlite_lets_threads_emit() -> None:
