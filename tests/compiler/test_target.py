@@ -133,6 +133,19 @@ OTHERS = {
         "SIDE": "lanes of a warp, which CUDA fixes",
         "_TOGETHER": "lines of a thread that lie side by side",
     },
+    "compiler/schedules/gpu/updates/exact_sums.py": {
+        **dict.fromkeys(
+            (
+                "(_FRACTION_BITS, _FRACTION, _EXPONENT)",
+                "(_POWERS, _LEAST_POWER, _BIN_BITS)",
+                "_NEGATIVE_ZERO",
+            ),
+            "bits of float32 and int64",
+        ),
+        "_MOST_OF_BIN": "what rounds right, by these",
+        "(_PLUS, _MINUS, _NAN, _OTHER)": "bits of a word",
+        "_SORTED_BYTES": "those of a key and a number",
+    },
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/gpu/windows.py": {"_BANKS": "banks of shared memory, which CUDA fixes"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
