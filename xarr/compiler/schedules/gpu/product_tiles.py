@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import isqrt, prod
 from operator import or_
-from typing import TypeAlias
 
 import numpy as np
 
@@ -32,71 +31,14 @@ from xarr.compiler.loop_ir.loops import (
     index_value,
     new_carry,
 )
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_neighbours
 from xarr.compiler.schedules.gpu.reductions import SharedReduction
-from xarr.compiler.schedules.gpu.tiles import TileSide
+from xarr.compiler.schedules.gpu.tiles import Factor, Output, PairFold, TileSide
 from xarr.compiler.schedules.gpu.vectors import lie_together, nearest_of
 from xarr.compiler.schedules.serial.serial_loops import Scratch, store_all
 from xarr.compiler.schedules.serial.windows import select_if
 from xarr.ir.types import Ints
-
-#: The element where a predicate holds.
-Read: TypeAlias = Callable[["Value | None"], Value]
-
-
-@dataclass(frozen=True)
-class Factor:
-    """One of the arrays of which a term is computed: it depends on rows of the result, or on columns.
-
-    * `side` - 0 of rows, 1 of columns,
-    * `dtype` - of its elements in shared memory,
-    * `locate` - of an index in the result and that of a term: whether there is an element, and how it is read.
-    """
-
-    side: int
-    dtype: DType
-    locate: Callable[[Index, Index], tuple[Value | None, Read]]
-
-
-@dataclass(frozen=True)
-class PairFold:
-    """Results each of which folds terms that are computed of its row and of its column.
-
-    * `shape` - of the results; `sides` - the axes of rows and those of columns; those of neither are batches,
-    * `terms` - the sizes of the axes of terms,
-    * `held` - the types of what a result holds from term to term,
-    * `starts`, `step` - what it begins with; of the index, that of a term, what is held, and an element of each factor,
-      what is held then,
-    * `finish` - of what is held after the last term, the result,
-    * `ignores_zeros` - whether a term of zeros changes nothing.
-    """
-
-    shape: Ints
-    sides: tuple[Ints, Ints]
-    terms: Ints
-    factors: Sequence[Factor]
-    held: Sequence[DType]
-    starts: Sequence[Value]
-    step: Callable[[Index, Index, Sequence[Value], Sequence[Value]], Sequence[Value]]
-    finish: Callable[[Sequence[Value]], Sequence[Value]]
-    ignores_zeros: bool = False
-
-    @property
-    def batch(self) -> Ints:
-        """The axes of neither side."""
-        return tuple(axis for axis in range(len(self.shape)) if axis not in (*self.sides[0], *self.sides[1]))
-
-    def sizes(self, axes: Ints) -> Ints:
-        return tuple(self.shape[axis] for axis in axes)
-
-
-@dataclass(frozen=True)
-class Output:
-    """An array with an element for each result, which is computed of the index and of what the fold has there."""
-
-    array: Scratch
-    element: Callable[[Index, Sequence[Value]], Value]
 
 
 @dataclass

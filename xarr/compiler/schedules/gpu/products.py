@@ -23,7 +23,8 @@ from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.gpu import reductions
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
-from xarr.compiler.schedules.gpu.product_tiles import Factor, Output, PairFold, PairTiles, Read, ReducedTiles
+from xarr.compiler.schedules.gpu.product_tiles import PairTiles, ReducedTiles
+from xarr.compiler.schedules.gpu.tiles import Factor, Output, PairFold, Read
 from xarr.compiler.schedules.serial import products
 from xarr.compiler.schedules.serial.products import Factors, add_product
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of

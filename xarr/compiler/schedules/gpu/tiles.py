@@ -1,4 +1,4 @@
-"""Tiles that a block shares: the lines of one, and reads across the order of stores by way of them.
+"""Tiles that a block shares: what is folded of their rows and columns, and reads across the order of stores.
 
 A phase that stores along its last axis, and reads an array along another one, reads one element of each line of memory.
 Here a block reads a tile along the array's own axis, and takes it across from there.  Rows of a tile have one element
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
+from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Access, Affine, Loop, Runs, Store, grid_loops, index_value, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values, in_order
 from xarr.compiler.schedules.serial.serial_loops import Scratch
@@ -20,6 +21,63 @@ SIDE: Final = 32
 _ROW: Final = SIDE + 1
 #: Lines of a thread that lie side by side.
 _TOGETHER: Final = 4
+
+#: The element where a predicate holds.
+Read: TypeAlias = Callable[["Value | None"], Value]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One of the arrays of which a term is computed: it depends on rows of the result, or on columns.
+
+    * `side` - 0 of rows, 1 of columns,
+    * `dtype` - of its elements in shared memory,
+    * `locate` - of an index in the result and that of a term: whether there is an element, and how it is read.
+    """
+
+    side: int
+    dtype: DType
+    locate: Callable[[Index, Index], tuple[Value | None, Read]]
+
+
+@dataclass(frozen=True)
+class PairFold:
+    """Results each of which folds terms that are computed of its row and of its column.
+
+    * `shape` - of the results; `sides` - the axes of rows and those of columns; those of neither are batches,
+    * `terms` - the sizes of the axes of terms,
+    * `held` - the types of what a result holds from term to term,
+    * `starts`, `step` - what it begins with; of the index, that of a term, what is held, and an element of each factor,
+      what is held then,
+    * `finish` - of what is held after the last term, the result,
+    * `ignores_zeros` - whether a term of zeros changes nothing.
+    """
+
+    shape: Ints
+    sides: tuple[Ints, Ints]
+    terms: Ints
+    factors: Sequence[Factor]
+    held: Sequence[DType]
+    starts: Sequence[Value]
+    step: Callable[[Index, Index, Sequence[Value], Sequence[Value]], Sequence[Value]]
+    finish: Callable[[Sequence[Value]], Sequence[Value]]
+    ignores_zeros: bool = False
+
+    @property
+    def batch(self) -> Ints:
+        """The axes of neither side."""
+        return tuple(axis for axis in range(len(self.shape)) if axis not in (*self.sides[0], *self.sides[1]))
+
+    def sizes(self, axes: Ints) -> Ints:
+        return tuple(self.shape[axis] for axis in axes)
+
+
+@dataclass(frozen=True)
+class Output:
+    """An array with an element for each result, which is computed of the index and of what the fold has there."""
+
+    array: Scratch
+    element: Callable[[Index, Sequence[Value]], Value]
 
 
 @dataclass(frozen=True)
