@@ -303,13 +303,6 @@ def _has_zeros_of_both_signs(operands: Sequence[Any], result: Any) -> Any:
     )
 
 
-def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
-    """`bincount` of numbers that are no larger than arrays are small."""
-    refuse(x.ndim != 1 or (x.size and int(x.max()) >= MOST_COMBINED) or minlength > MOST_COMBINED)
-    refuse(weights is not None and x.shape != np.shape(weights))
-    return np.bincount(x, weights, minlength)
-
-
 def refuse_large(*sizes: int) -> None:
     """ValueError for a result with so many elements along its dimensions that it is no small array of any type."""
     refuse(math.prod(sizes) > MOST_PLAIN_BYTES)
@@ -493,8 +486,7 @@ ROWS: Final[dict[str, NumPyCall]] = {
         unless=Unless.NEGATIVE_ZEROS,
     ),
     "trace": NumPyCall(np.ndarray.trace, _ALL),
-    "nonzero": NumPyCall(np.ndarray.nonzero, _ALL, several=True),
-    **{name: NumPyCall(getattr(np, name), _ALL) for name in ("count_nonzero", "flatnonzero")},
+    "count_nonzero": NumPyCall(np.count_nonzero, _ALL),
     **{
         name: NumPyCall(getattr(np, name), _ALL, options=AXIS, lists=True, is_bounded=True)
         for name in ("concatenate", "stack")
@@ -560,7 +552,6 @@ ROWS: Final[dict[str, NumPyCall]] = {
         options=options_of(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
     ),
     "take": NumPyCall(_take, _ALL, most=2, options=AXIS),
-    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=options_of(minlength=ArgumentKind.INT)),
     "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
     "linalg.inv": NumPyCall(np.linalg.inv, "d"),
     "linalg.cholesky": NumPyCall(_factorise, "d"),

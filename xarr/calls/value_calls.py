@@ -1,4 +1,4 @@
-"""NumPy's functions of small arrays whose results hang on values: sets, selections, bins and flat indices.
+"""NumPy's functions of small arrays whose results hang on values: sets, selections, counts, bins and flat indices.
 
 Rows for `host_functions`.  Recorded, each of them looks at values again and again, or steps through a loop.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from xarr.base.at_once.numpy_calls import EXACT, ArgumentKind, NumPyCall
 from xarr.base.typing import Array
 from xarr.calls.host_functions import has_negative_zeros, options_of, refuse, refuse_large
+from xarr.ir.types import MOST_COMBINED
 
 HostArray = np.ndarray[Any, Any]
 
@@ -109,6 +110,13 @@ def _slide(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
     return compute
 
 
+def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
+    """`bincount` of numbers that are no larger than arrays are small."""
+    refuse(x.ndim != 1 or (x.size and int(x.max()) >= MOST_COMBINED) or minlength > MOST_COMBINED)
+    refuse(weights is not None and x.shape != np.shape(weights))
+    return np.bincount(x, weights, minlength)
+
+
 def _count_in_bins(a: HostArray, bins: Any = 10) -> tuple[HostArray, HostArray]:
     """`histogram` in no more bins than arrays are small, or between edges in order."""
     is_number = type(bins) is int
@@ -172,6 +180,9 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         lists=True,
     ),
     "interp": NumPyCall(_take_ordered(_interpolate), "d", 3, is_bounded=True),
+    "nonzero": NumPyCall(np.ndarray.nonzero, _ANY, several=True),
+    "flatnonzero": NumPyCall(np.flatnonzero, _ANY),
+    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=options_of(minlength=ArgumentKind.INT)),
     "histogram": NumPyCall(_take_ordered(_count_in_bins), "dl", 2, numbers=True, several=True),
     **{
         f"unique_{name}": NumPyCall(
