@@ -231,7 +231,7 @@ def _of_any_two(combine: Callable[[Range, Range], Range | None]) -> Rule:
 def _range_of_choice(op: Op, node: Node, operands: list[Range | None], known: RangeOf) -> Range | None:
     """One or the other; a remainder that gets the sign of its divisor lies between 0 and that."""
     predicate, *choices = node.operands
-    remainder = _floored_remainder(node, known)
+    remainder = floored_remainder(node, known)
     if remainder is not None:
         divisor = known(remainder.operands[1])
         if divisor is not None and divisor[0] > 0:
@@ -294,19 +294,24 @@ def _range_by_comparison(node: Node, predicate: Node, truth: bool, known: RangeO
     return None
 
 
-def _floored_remainder(node: Node, known: RangeOf) -> Node | None:
+def floored_remainder(node: Node, known: RangeOf) -> Node | None:
     """The remainder, to which a choice adds its divisor where one of the two is negative; None for other choices."""
     wrong, added, rest = node.operands
-    if not (
-        isinstance(rest.op, ops.Remainder) and isinstance(added.op, ops.Add) and isinstance(wrong.op, ops.And)
-    ):
+    is_floored = says_signs_differ(wrong, known) is rest and isinstance(added.op, ops.Add)
+    return rest if is_floored and added.operands == (rest, rest.operands[1]) else None
+
+
+def says_signs_differ(node: Node, known: RangeOf) -> Node | None:
+    """The remainder of which a node says that it is not 0, and that it or its divisor is negative; None for others."""
+    if not isinstance(node.op, ops.And):
         return None
-    divisor = rest.operands[1]
-    some, differ = wrong.operands
-    signs = [_negative_of(each, known) for each in differ.operands] if _compares(differ, "NE") else []
-    is_some = _compares(some, "NE") and some.operands[0] is rest and known(some.operands[1]) == (0, 0)
-    is_floored = added.operands == (rest, divisor) and is_some and signs == [rest, divisor]
-    return rest if is_floored else None
+    some, differ = node.operands
+    rest = some.operands[0] if _compares(some, "NE") and known(some.operands[1]) == (0, 0) else None
+    if rest is None or not isinstance(rest.op, ops.Remainder) or not _compares(differ, "NE"):
+        return None
+    return (
+        rest if [_negative_of(each, known) for each in differ.operands] == [rest, rest.operands[1]] else None
+    )
 
 
 def _compares(node: Node, direction: str) -> bool:

@@ -15,6 +15,7 @@ from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
+from xarr.compiler.passes.powers_of_two import shift_by_powers_of_two
 from xarr.compiler.passes.rewritten_reductions import combine_stacked_parts
 from xarr.compiler.passes.short_sorts import compare_short_rows, look_for_first_elements
 from xarr.compiler.passes.simplify import simplify
@@ -53,7 +54,7 @@ def fuse(
         inlined = inline_calls(graph, target)
         graph = graph if inlined is graph else simplify(inlined)
         graph = update_strided_parts(graph) if target.has_strided_updates else graph
-        graph = multiply_in_order(expand_complex_powers(graph))
+        graph = multiply_in_order(expand_complex_powers(shift_by_powers_of_two(graph)))
         graph = combine_stacked_parts(graph, target.max_unrolled_terms)
         graph = hoist_checks(share_conditions(drop_proven_checks(graph), target.spare_bytes))
         graph = check_worst_indices(graph, target)
