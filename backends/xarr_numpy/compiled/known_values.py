@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from sys import maxsize
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.compiler.fusion import stage
 from xarr.compiler.fusion.constant_folding import fold_constants
 from xarr.compiler.plan.planner import plan
@@ -57,7 +59,11 @@ def _evaluate(graph: Graph, run: Run) -> Array | None:
     if made is None:
         return None
     kernel, inputs = made
-    arrays = run(Graph((), [leaves[k] for k in inputs]))
+    # Below what moves elements others may be computed: by loops, too.
+    moved = fold_constants(
+        Graph((), [leaves[k] for k in inputs]), maxsize, lambda known: _evaluate(known, run)
+    )
+    arrays = call_quietly(run, moved)
     rows = -(-root.tensor_type.size // _LANES)
     operands_of_rows = zip(*[np.resize(array, (rows, _LANES)) for array in arrays], strict=True)
     results = [kernel.call(*each) for each in operands_of_rows]

@@ -156,3 +156,30 @@ def test_exponents_that_are_known_have_the_formula_of_their_own() -> None:
 
     assert tables(function, "f64[13]") == ["f64[13]"]
     assert np.asarray(xarr.jit(function)(xarr.zeros(13))).tobytes() == np.asarray(by_loops).tobytes()
+
+
+def test_what_is_computed_below_moved_elements_has_the_bits_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's functions would give others."""
+
+    def function(x: Any) -> Any:
+        moved = xarr.flip(lax.erf(xarr.arange(40.0).astype("float32") / 16))
+        return lax.tanh(moved[:, None] * xarr.arange(3.0).astype("float32")) * x
+
+    x, results = xarr.ones((40, 3), dtype="float32"), []
+    for most in (0, Processor.max_table_bytes):
+        monkeypatch.setattr(Processor, "max_table_bytes", most)
+        program: Any = make_program(
+            xarr.lower(function, x).stage("decomposed"), get_backend("numpy"), hot=True
+        )
+        results.append(np.asarray(program.program(np.asarray(x))[0]).tobytes())
+    assert results[0] == results[1]
+
+
+def test_numbers_that_are_known_give_no_warnings() -> None:
+    """1 / 0 is infinite, below moved elements too, and NumPy is not asked what it thinks of it."""
+
+    def function(x: Any) -> Any:
+        return x * xarr.exp(-xarr.flip(1 / xarr.arange(4.0)))
+
+    assert tables(function, "f64[4]") == ["f64[4]"]
+    assert float(xarr.jit(function)(xarr.ones(4))[-1]) == 0
