@@ -52,6 +52,17 @@ def test_a_call_that_is_recorded_again_takes_few_calls_of_python(name: str) -> N
     assert calls_of_python(lambda: call(x, b)) <= 11
 
 
+def test_settings_that_come_back_are_known_again() -> None:
+    x = draw((500, 500), "float64")
+    call = CALLS["roll"]
+    for word in ("numpy", "rank", "numpy"):
+        xarr.config.broadcasting = word
+        if word == "numpy":
+            for _ in range(3):
+                call(x, x)
+            assert calls_of_python(lambda: call(x, x)) <= 11
+
+
 def test_what_hangs_on_no_array_is_the_same_at_a_line() -> None:
     x = draw((600, 600), "float64")
     first, second, third = [x.clip(0, 1)._node for _ in range(3)]

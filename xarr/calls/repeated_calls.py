@@ -421,15 +421,17 @@ class RepeatedCalls(dict[Any, RepeatedCall]):
         self.host: Any = None
         #: By an instruction, as its address: it, and the replay of the last call there.
         self.lines: dict[int, tuple[CodeType, int, Run]] = {}
-        #: By an instruction and the key: the call and its replay.
-        self.replays: dict[tuple[int, Any], tuple[RepeatedCall, Run]] = {}
+        #: By an instruction and the key: the call, its replay, and the state for which that was written.
+        self.replays: dict[tuple[int, Any], tuple[RepeatedCall, Run, tuple[object, object]]] = {}
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: RepeatedCall) -> None:
         key = _key_of(args, kwargs)
         if key is not None:
             if len(self) >= _MOST_KEPT:
                 self.clear()
-            self[key], call.state = call, config.state()
+            self[key] = call
+            if not are_in_force(call.state):
+                call.state = config.state()
             if self.host is not None and self.host.front is None:
                 self.host.try_first(self.put_before)
 
@@ -471,11 +473,11 @@ class RepeatedCalls(dict[Any, RepeatedCall]):
         code, instruction = location
         address = id(code) + instruction
         known = self.replays.get((address, key))
-        if known is None or known[0] is not call:
+        if known is None or known[0] is not call or known[2] is not call.state:
             if len(self.replays) >= _MOST_KEPT:
                 self.replays.clear()
                 self.lines.clear()
-            known = self.replays[address, key] = call, call.write_replay(args, kwargs, location)
+            known = self.replays[address, key] = call, call.write_replay(args, kwargs, location), call.state
         self.lines[address] = code, instruction, known[1]
         return known[1]
 
