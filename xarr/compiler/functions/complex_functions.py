@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.arctangent import atan2
+from xarr.compiler.functions.arithmetic import is_finite
 from xarr.compiler.functions.complex_numbers import add, divide, larger_part, negate
 from xarr.compiler.functions.exponential import cosh, exp, expm1, reduce_exponent, sinh
 from xarr.compiler.functions.floating_point import (
@@ -43,10 +44,6 @@ _ASIDE: Final = {SINGLE: 60, DOUBLE: 600}
 _FLAT: Final = {SINGLE: 10.0, DOUBLE: 22.0}
 
 
-def _is_finite(x: Value) -> Value:
-    return x.abs().lt(math.inf)
-
-
 # --- exp and its kin ---------------------------------------------------------------------------------
 
 
@@ -57,7 +54,7 @@ def complex_exp(z: Value) -> Value:
     is_extreme = ~x.abs().lt(_ORDINARY[x.dtype])
     cosine, sine = cos(y), sin(y)
     real, imag = _times_exp(cosine, x), y.eq(0.0).select(y, _times_exp(sine, x))
-    lost = x.abs().eq(math.inf) & ~_is_finite(y)
+    lost = x.abs().eq(math.inf) & ~is_finite(y)
     real = lost.select(exp(x), real)
     imag = lost.select(x.lt(0.0).select(x.constant(0.0).copysign(y), math.nan), imag)
     return z.values.complex(
@@ -81,7 +78,7 @@ def complex_expm1(z: Value) -> Value:
     half = sin(y * 0.5)
     real, imag = expm1(x).fma(cos(y), half * half * -2.0), exp(x) * sin(y)
     whole = complex_exp(z)
-    is_large = x.gt(30.0) & _is_finite(x) & _is_finite(y)
+    is_large = x.gt(30.0) & is_finite(x) & is_finite(y)
     real = is_large.select(whole.real() - 1.0, real)
     return z.values.complex(real, y.eq(0.0).select(y, is_large.select(whole.imag(), imag)))
 
@@ -91,7 +88,7 @@ def complex_logistic(z: Value) -> Value:
     x = z.real()
     one = z.values.constant(1, z.dtype)
     ratio = divide(one, add(one, complex_exp(negate(z))))
-    is_far = x.lt(-0.95 * math.log(_limits(x).max)) & _is_finite(x) & _is_finite(z.imag())
+    is_far = x.lt(-0.95 * math.log(_limits(x).max)) & is_finite(x) & is_finite(z.imag())
     return is_far.select(complex_exp(z), ratio)
 
 
@@ -102,9 +99,9 @@ def complex_cosh(z: Value) -> Value:
     """cosh x cos y + i sinh x sin y."""
     x, y = z.real(), z.imag()
     real, imag = _hyperbolic_product(x, cosh(x), cos(y)), _hyperbolic_product(x, sinh(x), sin(y))
-    real = (x.abs().eq(math.inf) & ~_is_finite(y)).select(math.inf, real)
+    real = (x.abs().eq(math.inf) & ~is_finite(y)).select(math.inf, real)
     one = x.constant(1.0)
-    zero = _is_finite(y).select(x * one.copysign(sin(y)), 0.0)
+    zero = is_finite(y).select(x * one.copysign(sin(y)), 0.0)
     zero = y.eq(0.0).select(x.isnan().select(y, y * one.copysign(x)), zero)
     return z.values.complex(real, (x.eq(0.0) | y.eq(0.0)).select(zero, imag))
 
@@ -113,7 +110,7 @@ def complex_sinh(z: Value) -> Value:
     """sinh x cos y + i cosh x sin y."""
     x, y = z.real(), z.imag()
     real, imag = _hyperbolic_product(x, sinh(x), cos(y)), _hyperbolic_product(x, cosh(x), sin(y))
-    real = _is_finite(y).select(real, x.eq(0.0).select(x, x.abs().eq(math.inf).select(x.abs(), real)))
+    real = is_finite(y).select(real, x.eq(0.0).select(x, x.abs().eq(math.inf).select(x.abs(), real)))
     return z.values.complex(real, y.eq(0.0).select(y, imag))
 
 
@@ -134,8 +131,8 @@ def complex_tanh(z: Value) -> Value:
     far = sine * cosine * 4.0 * exp(x.abs() * -2.0)
     is_infinite = x.abs().eq(math.inf)
     # sin 2y, with a sign for every y
-    far = is_infinite.select(_is_finite(y).select(far, x.constant(0.0).copysign(y)), far)
-    flat = (is_infinite | _is_finite(y)).select(x.constant(1.0), math.nan)
+    far = is_infinite.select(is_finite(y).select(far, x.constant(0.0).copysign(y)), far)
+    flat = (is_infinite | is_finite(y)).select(x.constant(1.0), math.nan)
     real = x.eq(0.0).select(x, is_flat.select(flat, real).copysign(x))
     return z.values.complex(real, y.eq(0.0).select(y, is_flat.select(far, imag)))
 
