@@ -23,7 +23,7 @@ _ANY: Final = _REAL + "DF"
 _FLAG: Final = ArgumentKind.BOOL
 _SHAPE: Final = ArgumentKind.INT | ArgumentKind.INTS
 _ORDER: Final = frozenset({"C", "F"})
-_AXIS: Final = ArgumentKind.INT | ArgumentKind.NONE
+_INT_OR_NONE: Final = ArgumentKind.INT | ArgumentKind.NONE
 _BIT_ORDER: Final = frozenset({"big", "little"})
 
 
@@ -166,7 +166,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
     "isin": _set_call("isin", assume_unique=_FLAG, invert=_FLAG),
     "argwhere": NumPyCall(np.argwhere, _ANY),
     "compress": NumPyCall(
-        _select(np.compress), _ANY, 2, options_of(axis=_AXIS, out=ArgumentKind.NONE), is_bounded=True
+        _select(np.compress), _ANY, 2, options_of(axis=_INT_OR_NONE, out=ArgumentKind.NONE), is_bounded=True
     ),
     "extract": NumPyCall(_select(np.extract), _ANY, 2, is_bounded=True),
     "digitize": NumPyCall(_take_ordered(_find_bins), _REAL, 2, options_of(right=_FLAG), is_bounded=True),
@@ -197,7 +197,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         _find_along,
         _ANY,
         2,
-        options_of(axis=_AXIS),
+        options_of(axis=_INT_OR_NONE),
     ),
     "divmod": NumPyCall(np.divmod, _REAL, 2, numbers=True, alike=True, several=True),
     **{name: NumPyCall(getattr(np, name), "df", several=True) for name in ("frexp", "modf")},
@@ -206,11 +206,11 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         for name in ("fmod", "heaviside", "copysign")
     },
     "ldexp": NumPyCall(np.ldexp, "dli", 2),
-    "packbits": NumPyCall(np.packbits, "?B", options=options_of(axis=_AXIS, bitorder=_BIT_ORDER)),
+    "packbits": NumPyCall(np.packbits, "?B", options=options_of(axis=_INT_OR_NONE, bitorder=_BIT_ORDER)),
     "unpackbits": NumPyCall(
         np.unpackbits,
         "B",
-        options=options_of(axis=_AXIS, count=_AXIS, bitorder=_BIT_ORDER),
+        options=options_of(axis=_INT_OR_NONE, count=_INT_OR_NONE, bitorder=_BIT_ORDER),
     ),
     **{
         name: NumPyCall(

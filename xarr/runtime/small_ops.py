@@ -421,7 +421,7 @@ def _evaluate_if_small(node: Node, device: Device, most_bytes: int = MOST_BYTES)
 def _is_of_small_ops(node: Node, most_bytes: int, is_constant: bool = False) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on.
 
-    is_constant: whether it may hang on no values either.
+    is_constant: whether it may hang on constants alone, so on no values.
     """
     if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
