@@ -75,7 +75,7 @@ class Function:
         if self.wide and operands[0].dtype == HALF:
             return self(*[operand.convert(SINGLE) for operand in operands]).convert(HALF)
         result = self.compute(*operands)
-        if self.wide:
+        if self.wide and result not in operands:  # as x**1 is x
             result.values.formulas[result] = self.compute, operands
         return result
 

@@ -65,6 +65,14 @@ def test_known_exponents_have_functions_of_their_own() -> None:
     assert all(len(formulas[other].operands) == 2 for other in others)
 
 
+def test_an_operand_is_no_formula_of_itself() -> None:
+    xs = arguments(MOST)
+    roots = [TANH(x) for x in xs]
+    assert [POWER(root, root.constant(1.0)) for root in roots] == roots
+    assert [find_formulas(roots)[root].operands for root in roots] == [(x,) for x in xs]
+    assert not find_formulas([POWER(x, x.constant(1.0)) for x in xs])
+
+
 MODULE = """\
 declare double @llvm.sqrt.f64(double)
 define internal double @formula.1(double %a0) alwaysinline "formula" nounwind {
