@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature, signature
+from numbers import Number
 from sys import _getframe as frame_of
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar
@@ -226,12 +227,17 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
     """The method of `self == other` or `self != other`.
 
     An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
+    Sequences of numbers, as `range`, and numbers of other kinds, as `Fraction`, are left to `function`.
     """
 
     def compare_unknown(self: Array, other: Any) -> Array:
         if getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY) is not _UFUNC_OF_NUMPY:
             return NotImplemented  # type: ignore[no-any-return]
+        if isinstance(other, Sequence) and not isinstance(other, str | bytes):
+            return compute(function, self, other)
         answer = getattr(type(other), f"__{_NAMES[symbol]}__")(other, self)
+        if answer is NotImplemented and isinstance(other, Number):
+            return compute(function, self, other)
         return full_like(self, outcome, PREDICATE) if answer is NotImplemented else answer
 
     return operator(symbol, function, compare_unknown)
