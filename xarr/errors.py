@@ -115,6 +115,10 @@ class ConfigError(XarrError, ValueError):
     """An unknown configuration name or value."""
 
 
+class UnknownOptionError(ConfigError, AttributeError):
+    """The configuration has no such option, so that `hasattr` is False."""
+
+
 class IndexingError(XarrError, IndexError):
     """An index is out of bounds or of a kind that cannot index an array."""
 

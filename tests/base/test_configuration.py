@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import threading
 from collections.abc import Callable
@@ -61,7 +62,8 @@ def test_unknown_names() -> None:
     ):
         with pytest.raises(ConfigError, match="no option 'broadcast'; there are broadcasting, backend"):
             use()
-    assert not hasattr(xarr.config, "__wrapped__")
+    assert not hasattr(xarr.config, "__wrapped__") and not hasattr(xarr.config, "broadcast")
+    assert getattr(xarr.config, "broadcast", None) is None and inspect.signature(xarr.config)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])

@@ -44,7 +44,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.frozen_dataclasses import record
 from xarr.base.names import did_you_mean
-from xarr.errors import ConfigError, UnknownVariableWarning
+from xarr.errors import ConfigError, UnknownOptionError, UnknownVariableWarning
 
 #: How much implicit broadcasting is allowed.
 Mode: TypeAlias = Literal["numpy", "warn", "rank", "explicit"]
@@ -132,9 +132,13 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 }
 
 
+def _unknown(name: str) -> UnknownOptionError:
+    return UnknownOptionError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
+
+
 def _check(name: str, value: object) -> Any:
     if name not in _OPTIONS:
-        raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
+        raise _unknown(name)
     try:
         return _OPTIONS[name].check(value)
     except ConfigError as error:
@@ -231,9 +235,7 @@ class Config:
             return overrides[name]
         if name in self._global:
             return self._global[name]
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
+        raise _unknown(name)
 
     def __setattr__(self, name: str, value: object) -> None:
         # A new dict for every change, so that its identity tells whether anything has changed.
