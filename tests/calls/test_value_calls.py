@@ -129,6 +129,12 @@ def draw_bits(rng: Generator) -> Arguments:
     return (array(rng, "?BB"),), options | ({"bitorder": "little"} if rng.random() < 0.4 else {})
 
 
+def draw_packed(rng: Generator) -> Arguments:
+    args, options = draw_bits(rng)
+    count = {"count": pick(rng, [None, 0, 3, 20, 40, -3])} if rng.random() < 0.5 else {}
+    return args, options | count
+
+
 def draw_sequences(rng: Generator) -> Arguments:
     sizes = [(1,), (3,), (5,), (17,), (0,)]
     pair = (array(rng, "lbiB", pick(rng, sizes)), array(rng, "lbiB", pick(rng, sizes)))
@@ -154,7 +160,8 @@ DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
     **dict.fromkeys(("divmod", "fmod", "heaviside", "copysign"), draw_operands),
     **dict.fromkeys(("frexp", "modf"), draw_float),
     "ldexp": draw_scaled,
-    **dict.fromkeys(("packbits", "unpackbits"), draw_bits),
+    "packbits": draw_bits,
+    "unpackbits": draw_packed,
 }
 
 
@@ -184,6 +191,17 @@ def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, p
             assert own.dtype == other.dtype and own.shape == other.shape, (args, kwargs)
             assert_same(own, other)
     assert computed, "nothing was compared"
+
+
+def test_bits_beyond_no_elements_and_many_are_left_to_the_function(python_methods: None) -> None:
+    empty, few = (xarr.asarray(np.full(size, 255, np.uint8)).evaluate() for size in (0, 2))
+    host = HostFunction(VALUE_ROWS["unpackbits"], None)
+    for each, count in ((empty, 3), (few, 2**40)):
+        small_value(each)
+        assert host.run((each,), {"count": count}) is None
+    for _ in range(5):
+        np.full(3, 255, np.uint8)  # which leaves memory that is not zero
+        assert_same(xarr.unpackbits(empty, count=3), np.zeros(3, np.uint8))
 
 
 def test_what_has_no_order_is_left_to_the_function(python_methods: None) -> None:

@@ -133,6 +133,16 @@ def _find_along(arr: HostArray, indices: HostArray, axis: int | None = -1) -> Ho
     return np.take_along_axis(arr, indices, axis)
 
 
+def _unpack(
+    a: HostArray, axis: int | None = None, count: int | None = None, bitorder: Any = "big"
+) -> HostArray:
+    """`unpackbits` to no more bits than arrays are small; beyond no elements NumPy shows what memory holds."""
+    refuse(not a.size)
+    if count is not None:
+        refuse_large(1 if axis is None else a.size // a.shape[axis], max(count, 0))
+    return np.unpackbits(a, axis, count, bitorder)
+
+
 def _sort_by_keys(keys: list[HostArray], axis: int = -1) -> HostArray:
     """`lexsort` by a list of arrays of one shape."""
     refuse(not all([each.ndim and each.shape == keys[0].shape for each in keys]))
@@ -208,7 +218,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
     "ldexp": NumPyCall(np.ldexp, "dli", 2),
     "packbits": NumPyCall(np.packbits, "?B", options=options_of(axis=_INT_OR_NONE, bitorder=_BIT_ORDER)),
     "unpackbits": NumPyCall(
-        np.unpackbits,
+        _unpack,
         "B",
         options=options_of(axis=_INT_OR_NONE, count=_INT_OR_NONE, bitorder=_BIT_ORDER),
     ),
