@@ -403,14 +403,15 @@ class _PlanWriter(PlanMemory):
         try:
             program = self.program(step)
         except NotNative as obstacle:
+            # By no name that outlives the handler: the frames of all callers would live until a collection.
+            if not self.calls_python:
+                raise
             self._call_back(obstacle, inputs, outputs)
         else:
             self.launch(program, [*inputs, *outputs], None)
 
     def _call_back(self, obstacle: NotNative, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Let Python compute a step, if it may."""
-        if not self.calls_python:
-            raise obstacle
+        """Let Python compute a step."""
         node = obstacle.step.node
         operands = [parameter(operand.type) for operand in node.operands]
         graph = Graph(operands, unpack_results(node.rebuilt(tuple(operands))))

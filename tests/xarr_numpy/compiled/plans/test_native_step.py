@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -525,3 +527,17 @@ def test_a_matrix_times_a_vector_is_native_whatever_its_size(monkeypatch: pytest
     limits = PROCESSOR.replace(max_native_products=8, max_native_lane_products=8)
     monkeypatch.setattr(plan_code, "PROCESSOR", limits)
     agree(repeat(step, 3), whole(7), whole(7, 7))
+
+
+def test_a_loop_without_machine_code_leaves_no_frames_of_its_callers() -> None:
+    def call() -> weakref.ref[xarr.Array]:
+        local = xarr.zeros(5)
+        xarr.jit(lambda x: lax.fori_loop(0, 3, lambda i, m: xarr.linalg.svd(m)[0] + i, x))(xarr.eye(5))
+        return weakref.ref(local)
+
+    gc.disable()
+    try:
+        with xarr.config(fusion="compiled"):
+            assert call()() is None
+    finally:
+        gc.enable()
