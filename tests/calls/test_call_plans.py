@@ -259,3 +259,18 @@ def test_settings_in_force_are_those_that_are_told() -> None:
 def test_functions_of_one_op_are_known() -> None:
     assert call_plans.repeat_of(elementwise.add)(1, 2, None) is None  # type: ignore[arg-type]
     assert call_plans.repeat_of(factories.binary) is call_plans._never
+
+
+def test_plans_for_arrays_of_numpy_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, host, row = draw((3, 4), "float64"), np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    calls = (lambda: x + host, lambda: host * x, lambda: x - row, lambda: xarr.sin(host))
+    wanted = [np.asarray(call()) for call in calls]
+    with monkeypatch.context() as patch:
+        patch.setattr(call_plans, "plan", lambda *_: pytest.fail("planned again"))
+        for call, value in zip(calls, wanted, strict=True):
+            assert_same(call(), value)
+    with xarr.config(broadcasting="explicit"):
+        assert_same(x + host, wanted[0])
+        with pytest.raises(BroadcastError):
+            x - row
+    assert_same(x - row, wanted[2])

@@ -219,11 +219,14 @@ class Plans(dict[Any, CallPlan]):
                 host = host_array(value)
                 operands.append(TensorType(host.shape, host.dtype))
                 values, device = (*values[:index], host, *values[index + 1 :]), common_device(values)
-        new = plan(self.name, self.op, self.rule, operands)
-        if config.broadcasting != "warn":  # which warns each time
-            if len(self) >= _PLANS_KEPT:
-                self.clear()
-            self[tuple(operands) if len(operands) > 1 else operands[0]] = new
+        key = tuple(operands) if len(operands) > 1 else operands[0]
+        new = self.get(key)
+        if new is None or not (new.settings is None or config.is_in(new.settings)):
+            new = plan(self.name, self.op, self.rule, operands)
+            if config.broadcasting != "warn":  # which warns each time
+                if len(self) >= _PLANS_KEPT:
+                    self.clear()
+                self[key] = new
         nodes = tuple([node_of(value, new.dtype, device) for value in values])
         if observers and new.alignment is not None:
             converted = [lax.convert_element_type(wrap(node), new.dtype)._node for node in nodes]
