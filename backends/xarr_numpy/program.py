@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from textwrap import indent
+from threading import Lock
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -191,11 +192,16 @@ class Optimisation:
     optimise: Callable[[], None]
     seconds: float
     is_done: bool = False
+    lock: Lock = field(default_factory=Lock)
 
     def run(self) -> None:
-        """Optimise; what is interrupted is done by the next call."""
-        self.optimise()
-        self.is_done = True
+        """Optimise, unless another thread does meanwhile; what is interrupted is done by the next call."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self.optimise()
+                self.is_done = True
+            finally:
+                self.lock.release()
 
 
 class Quick(Protocol):

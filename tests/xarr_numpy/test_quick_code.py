@@ -225,6 +225,39 @@ def test_threads_call_while_one_optimises() -> None:
     assert answers == [wanted.tobytes()] * 15
 
 
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(eliminate, (matrix(),)), (mix, vectors())], ids=["kernels", "one function"]
+)
+def test_one_thread_optimises_and_others_go_on(
+    function: Callable[..., Any], arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = program_of(function, *arguments)
+    assert isinstance(program, QuickProgram)
+    (wanted,) = program(*arguments)
+    program.rest.seconds = 0.0
+    compile_module, owners = llvm_jit.compile_module, set[int]()
+    began, go_on = threading.Event(), threading.Event()
+
+    def compile_late(*operands: Any, is_quick: bool = False) -> llvm_jit.Code:
+        owners.add(threading.get_ident())
+        began.set()
+        if threading.current_thread() is not threading.main_thread():
+            assert go_on.wait(60)
+        return compile_module(*operands, is_quick=is_quick)
+
+    monkeypatch.setattr(llvm_jit, "compile_module", compile_late)
+    thread = threading.Thread(target=program, args=arguments)
+    thread.start()
+    assert began.wait(60)
+    (got,) = program(*arguments)
+    assert not program.rest.is_done
+    go_on.set()
+    thread.join()
+    assert got.tobytes() == wanted.tobytes()
+    assert program.rest.is_done
+    assert owners == {thread.ident}
+
+
 def stretch(a: Any, v: Any, count: Any) -> Any:
     """A loop of which a step is more than one group."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from math import prod
 from textwrap import indent
+from threading import Lock
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
@@ -86,6 +87,7 @@ class _Native:
         #: What the statics are, for as long as they are needed, and their addresses.
         self._constants = [_row_major(each.array) for each in code.statics if isinstance(each, ops.Constant)]
         self._shares = "share" in code.statics
+        self._lock = Lock()
         self._statics = self._addresses()
         self._load(self.is_quick)
 
@@ -100,10 +102,14 @@ class _Native:
         self._function = self._code, _RUN(self._code.addresses["run"])
 
     def optimise(self) -> None:
-        """Make quick machine code anew, for the calls from now on."""
-        if self.is_quick:
-            self._load(is_quick=False)
-            self.is_quick = False
+        """Make quick machine code anew, for the calls from now on, unless another thread does meanwhile."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self.is_quick:
+                    self._load(is_quick=False)
+                    self.is_quick = False
+            finally:
+                self._lock.release()
 
     @property
     def origin(self) -> str:
