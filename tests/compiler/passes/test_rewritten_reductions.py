@@ -116,6 +116,25 @@ def test_bodies_of_loops_too() -> None:
     assert reductions_left(function, x) == 0
 
 
+@pytest.mark.usefixtures("fused")
+@pytest.mark.parametrize(("times", "step"), [(40, lambda z, c: z * z + c), (600, lambda z, c: z * 0.5 + c)])
+def test_stacks_at_every_depth_are_looked_for_in_time(times: int, step: Any) -> None:
+    """Some operations below a reduction, each part of each once."""
+    x = np.linspace(-0.5, 0.2, 8)
+
+    def function(x: Any, y: Any) -> Any:
+        c = z = xarr.stack([x, y])
+        for _ in range(times):
+            z = step(z, c)
+        return z.max(axis=0)
+
+    assert reductions_left(function, x, x / 2) == 0
+    c = z = np.stack([x, x / 2])
+    for _ in range(times):
+        z = step(z, c)
+    assert_same(np.asarray(xarr.jit(function)(x, x / 2)), z.max(axis=0))
+
+
 def swap(x: Any, y: Any) -> Any:
     return lax.fori_loop(0, 2, lambda _, pair: pair[::-1], (x, y))
 

@@ -79,7 +79,8 @@ def _combine(
     is_exact = operations is not None and {*operations} <= {ops.Maximum, ops.Minimum}
     if not is_exact and any(dtype in FLOAT and dtype.itemsize < 4 for dtype in dtypes):
         return None  # they are accumulated in float32
-    first, *rows = [tuple([_part(each, axis, k) for each in arrays]) for k in range(arrays[0].shape[axis])]
+    parts = _Parts()
+    first, *rows = [tuple([parts.of(each, axis, k) for each in arrays]) for k in range(arrays[0].shape[axis])]
     start = tuple([_broadcast(each, first[0].shape) for each in initial])
     in_order = operations is None or not dtypes.isdisjoint(COMPLEX)
     held: tuple[Node, ...] | None = start if in_order else first
@@ -95,13 +96,40 @@ def _broadcast(scalar: Node, shape: Ints) -> Node:
     return Node(ops.BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
-def _part(node: Node, axis: int, k: int) -> Node:
-    """The elements of an array at an index of a dimension."""
-    rule = _RULES.get(type(node.op))
-    part = rule(node, axis, k) if rule is not None else None
-    if part is None and _is_light(node) and _is_stack(node, axis, _DEPTH):
-        part = node.rebuilt(tuple([_part(each, axis, k) for each in node.operands]))
-    return part or _slice(node, axis, k)
+class _Parts:
+    """The elements of arrays at an index of a dimension, each computed once, of stacks at most so deep below."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Node, int, int, int], Node] = {}
+
+    def of(self, node: Node, axis: int, k: int, depth: int = _DEPTH) -> Node:
+        key = node, axis, k, depth
+        if key not in self._known:
+            self._known[key] = self._compute(node, axis, k, depth) or _slice(node, axis, k)
+        return self._known[key]
+
+    def _compute(self, node: Node, axis: int, k: int, depth: int) -> Node | None:
+        """As `of`; None for a part of the whole array."""
+        rule = _RULES.get(type(node.op))
+        if rule is not None:
+            return rule(node, axis, k)
+        if isinstance(node.op, ops.BroadcastInDim):
+            return self._of_broadcast(node, axis, k, depth)
+        if not depth or not _is_light(node) or not _is_stack(node, axis, depth):
+            return None
+        return node.rebuilt(tuple([self.of(each, axis, k, depth - 1) for each in node.operands]))
+
+    def _of_broadcast(self, node: Node, axis: int, k: int, depth: int) -> Node:
+        op, (operand,) = node.op, node.operands
+        assert isinstance(op, ops.BroadcastInDim)
+        dims = op.broadcast_dimensions
+        if axis in dims:
+            inner = dims.index(axis)
+            operand = self.of(operand, inner, k if operand.shape[inner] > 1 else 0, depth)
+            dims = _drop_axis(dims, inner)
+        dims = tuple([dim - (dim > axis) for dim in dims])
+        shape = _drop_axis(node.shape, axis)
+        return operand if operand.shape == shape else Node(ops.BroadcastInDim(shape, dims), (operand,))
 
 
 def _slice(node: Node, axis: int, k: int) -> Node:
@@ -132,19 +160,6 @@ def _of_concatenation(node: Node, axis: int, k: int) -> Node | None:
     return _reshape(node.operands[k], _drop_axis(node.shape, axis))
 
 
-def _of_broadcast(node: Node, axis: int, k: int) -> Node | None:
-    op, (operand,) = node.op, node.operands
-    assert isinstance(op, ops.BroadcastInDim)
-    dims = op.broadcast_dimensions
-    if axis in dims:
-        inner = dims.index(axis)
-        operand = _part(operand, inner, k if operand.shape[inner] > 1 else 0)
-        dims = _drop_axis(dims, inner)
-    dims = tuple([dim - (dim > axis) for dim in dims])
-    shape = _drop_axis(node.shape, axis)
-    return operand if operand.shape == shape else Node(ops.BroadcastInDim(shape, dims), (operand,))
-
-
 def _of_iota(node: Node, axis: int, k: int) -> Node:
     op, shape = node.op, _drop_axis(node.shape, axis)
     assert isinstance(op, ops.Iota)
@@ -161,7 +176,6 @@ def _of_constant(node: Node, axis: int, k: int) -> Node:
 
 _Rule: TypeAlias = Callable[[Node, int, int], Node | None]
 _RULES: Final[dict[type[Op], _Rule]] = {
-    ops.BroadcastInDim: _of_broadcast,
     ops.Concatenate: _of_concatenation,
     ops.Constant: _of_constant,
     ops.Iota: _of_iota,
