@@ -1,12 +1,17 @@
-"""Arrays in other people's libraries: SciPy, scikit-learn, einops, pandas, matplotlib, jaxtyping."""
+"""Arrays beside other people's objects: SciPy, scikit-learn, einops, pandas, matplotlib, jaxtyping, Python's own."""
 
 from __future__ import annotations
 
 import json
+import operator
 import os
 import subprocess
 import sys
+from array import array
+from collections import UserList
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import einops
@@ -22,6 +27,7 @@ import xarr
 import xarr.einops_backend
 from tests.compare import assert_same
 from tests.support.array_api_libraries import CALLS, NUMBERS, __file__ as LIBRARIES
+from xarr.errors import InputError
 
 #: About names, texts and the memory of the NumPy backend.
 pytestmark = pytest.mark.usefixtures("on_numpy")
@@ -235,3 +241,20 @@ def test_jaxtyping_checks_a_function() -> None:
     x = xarr.zeros((2, 3))
     assert is_transposed(x, x.T)
     assert not is_transposed(x, x)
+
+
+@pytest.mark.parametrize(
+    "other", [range(3), array("d", [0, 1, 2]), bytearray(b"\0\1\2"), UserList([0, 1, 2])]
+)
+def test_sequences_of_numbers_equal_these(other: Any) -> None:
+    x = xarr.asarray(np.array([0.0, 5.0, 2.0]))
+    assert_same(x == other, np.array([True, False, True]))
+    assert_same(x != other, np.array([False, True, False]))
+
+
+@pytest.mark.parametrize("number", [Decimal(1), Fraction(1)])
+def test_numbers_of_other_kinds_are_refused_instead_of_different(number: Any) -> None:
+    x = xarr.asarray(np.array([0.0, 1.0]))
+    for compare in (operator.eq, operator.ne):
+        with pytest.raises(InputError, match=f"Python objects \\({type(number).__name__}\\)"):
+            compare(x, number)
