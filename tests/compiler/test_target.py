@@ -182,7 +182,7 @@ OTHERS = {
         ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"
     ),
     "compiled/kernel.py": {"_KEPT": "functions that are kept"},
-    "compiled/known_values.py": {"_KEPT": "kernels that are kept"},
+    "compiled/known_values.py": {"_KEPT": "kernels that are kept", "_MOST_OPERATIONS": "about time"},
     "compiled/loops/loop_kernel.py": {
         **dict.fromkeys(("SHORT_SECONDS", "LONG_SECONDS"), "how long people wait for Ctrl-C"),
         "MOST_STEPS": "what int64 counts",

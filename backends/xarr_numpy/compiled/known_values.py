@@ -5,7 +5,7 @@ Kernels of one register of lanes compute them, so that tables of all sizes have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from sys import maxsize
 from typing import Any, Final, TypeAlias
@@ -20,6 +20,7 @@ from xarr.compiler.plan.program_plan import Launch
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, postorder
+from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.kernel import CompiledKernel
 from xarr_numpy.compiled.schedule import SCHEDULE
@@ -33,16 +34,37 @@ Run: TypeAlias = Callable[[Graph], Sequence[Array]]
 _LANES: Final = PROCESSOR.register_bytes // 8
 #: Kernels that are kept.
 _KEPT: Final = 256
+#: Operations of a table: those below are looked at for each of them.
+_MOST_OPERATIONS: Final = 256
 
 
 def fold(graph: Graph, run: Run) -> Graph:
     """The graph with tables of elementary functions of known numbers."""
-    return fold_constants(graph, PROCESSOR.max_table_bytes, lambda known: _evaluate(known, run))
+
+    def evaluate(known: Graph) -> Array | None:
+        return _evaluate(known, run) if len(known.nodes) <= _MOST_OPERATIONS else None
+
+    return fold_constants(graph, PROCESSOR.max_table_bytes, evaluate)
 
 
 def _evaluate(graph: Graph, run: Run) -> Array | None:
     """The result of a graph without parameters, an element-wise operation, if loops compute it."""
     (root,) = graph.results
+    tables: dict[Node, Array | None] = {}
+    return compute_operands_first(root, tables, _tables_below, lambda node: _compute(node, tables, run))
+
+
+def _tables_below(root: Node) -> list[Node]:
+    """The tables of which what an operation computes with moves elements."""
+    order = postorder([root], lambda node: not node.op.is_elementwise)
+    leaves = Graph((), [node for node in order if not node.op.is_elementwise])
+    below: list[Node] = []
+    fold_constants(leaves, maxsize, lambda known: below.extend(known.results))
+    return below
+
+
+def _compute(root: Node, tables: Mapping[Node, Array | None], run: Run) -> Array | None:
+    """As `_evaluate`, once the tables below are known."""
     lanes: dict[Node, Node] = {}
     leaves = []
     for node in postorder([root], lambda node: not node.op.is_elementwise):
@@ -61,7 +83,7 @@ def _evaluate(graph: Graph, run: Run) -> Array | None:
     kernel, inputs = made
     # Below what moves elements others may be computed: by loops, too.
     moved = fold_constants(
-        Graph((), [leaves[k] for k in inputs]), maxsize, lambda known: _evaluate(known, run)
+        Graph((), [leaves[k] for k in inputs]), maxsize, lambda known: tables[known.results[0]]
     )
     arrays = call_quietly(run, moved)
     rows = -(-root.tensor_type.size // _LANES)

@@ -183,3 +183,20 @@ def test_numbers_that_are_known_give_no_warnings() -> None:
 
     assert tables(function, "f64[4]") == ["f64[4]"]
     assert float(xarr.jit(function)(xarr.ones(4))[-1]) == 0
+
+
+@pytest.mark.parametrize(("times", "is_table"), [(50, True), (300, False)])
+def test_tables_below_others(times: int, is_table: bool) -> None:
+    """Calls do not nest as deep as they do, and many operations are left to loops."""
+
+    def function(y: Any) -> Any:
+        x = xarr.arange(8.0)
+        for _ in range(times):
+            x = xarr.sin(xarr.roll(x, 1))
+        return y + x
+
+    wanted = np.arange(8.0)
+    for _ in range(times):
+        wanted = np.sin(np.roll(wanted, 1))
+    np.testing.assert_allclose(np.asarray(xarr.jit(function)(np.zeros(8))), wanted, rtol=1e-13)
+    assert tables(function, "f64[8]") == ["f64[8]"] * is_table
