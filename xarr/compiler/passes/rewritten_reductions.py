@@ -79,7 +79,7 @@ def _combine(
     is_exact = operations is not None and {*operations} <= {ops.Maximum, ops.Minimum}
     if not is_exact and any(dtype in FLOAT and dtype.itemsize < 4 for dtype in dtypes):
         return None  # they are accumulated in float32
-    parts = _Parts()
+    parts = _StackParts()
     first, *rows = [tuple([parts.of(each, axis, k) for each in arrays]) for k in range(arrays[0].shape[axis])]
     start = tuple([_broadcast(each, first[0].shape) for each in initial])
     in_order = operations is None or not dtypes.isdisjoint(COMPLEX)
@@ -96,7 +96,7 @@ def _broadcast(scalar: Node, shape: Ints) -> Node:
     return Node(ops.BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
-class _Parts:
+class _StackParts:
     """The elements of arrays at an index of a dimension, each computed once, of stacks at most so deep below."""
 
     def __init__(self) -> None:
