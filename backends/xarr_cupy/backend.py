@@ -15,8 +15,8 @@ from xarr.backend import NUMPY_LIMITS, AbstractBackend, BorrowedMemory, Limits, 
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.fusion import stage
+from xarr.compiler.passes.decompose import split_concatenations
 from xarr.compiler.passes.empty_arrays import without_empty_operands
-from xarr.compiler.passes.long_concatenations import split_concatenations
 from xarr.compiler.passes.small_branches import with_selects
 from xarr.compiler.passes.sorted_updates import number_sorts, sort_updates
 from xarr.compiler.plan.planner import plan_for

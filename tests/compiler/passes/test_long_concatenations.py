@@ -13,7 +13,7 @@ from tests.compare import assert_same
 from tests.cuda.test_cupy_backend import device
 from tests.programs import graph, type_of
 from xarr import lax
-from xarr.compiler.passes.long_concatenations import split_concatenations
+from xarr.compiler.passes.decompose import split_concatenations
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 

@@ -1,4 +1,7 @@
-"""Replace what a backend cannot run whole by ops that it can; refuse what has no decomposition."""
+"""Replace what a backend cannot run whole by ops that it can; refuse what has no decomposition.
+
+A concatenation of more arrays than a kernel takes is one of concatenations.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from functools import partial
 from xarr.backend import AbstractBackend
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
-from xarr.ir.ops import GetTupleElement, Tuple
+from xarr.ir.ops import Concatenate, GetTupleElement, Tuple
+from xarr.ir.rewriting import rewritten_throughout
 
 
 def decompose(graph: Graph, backend: AbstractBackend) -> Graph:
@@ -70,3 +74,20 @@ def _decompose_node(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
 def _refusal(node: Node, backend: AbstractBackend) -> BackendError:
     origin = f"\nbuilt at {node.source}" if node.source else ""
     return BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{origin}")
+
+
+def split_concatenations(graph: Graph, most: int) -> Graph:
+    """`graph` with concatenations of at most so many arrays, at least 2, each of which may be one in turn.
+
+    A kernel has a pointer to each array among its parameters.
+    """
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if len(operands) <= most or not isinstance(node.op, Concatenate):
+            return None
+        while len(operands) > most:
+            parts = [operands[k : k + most] for k in range(0, len(operands), most)]
+            operands = tuple([node.rebuilt(part, node.op) for part in parts])
+        return node.rebuilt(operands, node.op)
+
+    return rewritten_throughout(graph, rule)
