@@ -69,20 +69,22 @@ def test_a_session_that_is_ended_keeps_what_is_there(session: Any, tmp_path: Pat
     text = f"""
 import signal, sys, time
 from pathlib import Path
+sys.path.insert(0, ".")
 import gpu_session as s
 signal.signal(signal.SIGTERM, s._end)
 parts = [s.Part("first", ("-c", "print(1)"), 0.1), s.Part("waits", ("-c", {waits + "time.sleep(600)"!r}), 0.8)]
 s.run_session([*parts, s.Part("never", ("-c", "print(3)"), 0.1)], Path({str(tmp_path)!r}), 600)
 """
     command = [sys.executable, "-c", text]
-    process = subprocess.Popen(command, cwd=CHECKOUT / "benchmarks", stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not marks.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    running = json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))
+    folder = CHECKOUT / "benchmarks"
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not marks.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running = json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))
+        process.terminate()
+        printed, _ = process.communicate(timeout=60)
     assert [each["state"] for each in running] == ["ended with 0", "not ended"]
-    process.terminate()
-    printed, _ = process.communicate(timeout=60)
     assert "--- waits: ended with the session" in printed and "never" not in printed
     written = json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))
     assert [each["state"] for each in written] == ["ended with 0", session.ENDED]
