@@ -99,6 +99,7 @@ def at_first(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> Iterator[
     monkeypatch.setattr(remembered_calls, "CALLS_BEFORE", 0)
     monkeypatch.setattr(host_functions.HostFunction, "_by_numpy", lambda *_: None)
     host_functions.run_by(lambda host: host.in_python)
+    table_in_force().clear()
     yield
     monkeypatch.undo()
     host_functions.run_by(None)
