@@ -50,6 +50,8 @@ SHOWN: Final = 12
 
 #: The state of a part that ran when the session was asked to end.
 ENDED: Final = "ended with the session"
+#: How variables begin that no part gets: settings of xarr, and that scripts do not see the modules beside them.
+FOREIGN: Final = ("XARR_", "PYTHONSAFEPATH")
 #: A folder whose `sitecustomize` lets processes have CuPy on memory of the host.
 ON_HOST: Final = CHECKOUT / "tests" / "cuda" / "host_wheel" / "startup"
 
@@ -128,7 +130,7 @@ def run(part: Part, folder: Path, seconds: float) -> Outcome:
     )
     # No plugin of pytest's but those that are named: what else is installed is nobody's choice.
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("XARR_")},
+        **{name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)},
         **{"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         **{"PYTEST_PLUGINS": "_hypothesis_pytestplugin"},
         **dict(part.variables),
