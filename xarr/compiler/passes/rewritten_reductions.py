@@ -217,5 +217,4 @@ def _sqrt_of_min(node: Node, operands: tuple[Node, ...]) -> Node:
     infinity = constant(np.inf, node.dtype)
     least = node.rebuilt((root.operands[0], infinity))
     root_of_least = root.rebuilt((least,))
-    first = Node(ops.BroadcastInDim(node.shape, ()), (initial,)) if node.shape else initial
-    return Node(ops.Minimum(), (first, root_of_least))
+    return Node(ops.Minimum(), (_broadcast(initial, node.shape), root_of_least))
