@@ -28,3 +28,12 @@ def integer_of(node: Node) -> int | None:
         return None
     number: Any = op.raw  # or the number itself, in templates of loop programs
     return int(op.array.reshape(())) if isinstance(number, bytes) else number
+
+
+def repeated_number(node: Node) -> np.ndarray[Any, Any] | None:
+    """The number that a node has in each element, if that is written in the graph."""
+    if isinstance(node.op, BroadcastInDim):
+        (node,) = node.operands
+    if not isinstance(node.op, Constant) or node.tensor_type.size != 1:
+        return None
+    return node.op.array.reshape(())

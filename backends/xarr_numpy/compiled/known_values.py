@@ -18,7 +18,7 @@ from xarr.compiler.fusion.constant_folding import fold_constants
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.program_plan import Launch
 from xarr.ir import ops
-from xarr.ir.constants import full
+from xarr.ir.constants import full, repeated_number
 from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.types import TensorType
@@ -74,7 +74,7 @@ def _compute(root: Node, tables: Mapping[Node, Array | None], run: Run) -> Array
             lanes[node] = parameter(type, location=())
             continue
         operands = [lanes[operand] for operand in node.operands]
-        if isinstance(node.op, ops.Power) and (exponent := _number(node.operands[1])) is not None:
+        if isinstance(node.op, ops.Power) and (exponent := repeated_number(node.operands[1])) is not None:
             operands[1] = full(exponent, type.shape, node.dtype)  # which has a formula of its own
         lanes[node] = Node(node.op, tuple(operands), type, ())
     made = _kernel(Graph([lanes[leaf] for leaf in leaves], [lanes[root]]))
@@ -90,15 +90,6 @@ def _compute(root: Node, tables: Mapping[Node, Array | None], run: Run) -> Array
     operands_of_rows = zip(*[np.resize(array, (rows, _LANES)) for array in arrays], strict=True)
     results = [kernel.call(*each) for each in operands_of_rows]
     return np.concatenate(results)[: root.tensor_type.size].reshape(root.shape)
-
-
-def _number(node: Node) -> Array | None:
-    """The number that a node has in each element, if that is written in the graph."""
-    if isinstance(node.op, ops.BroadcastInDim):
-        (node,) = node.operands
-    if not isinstance(node.op, ops.Constant) or node.tensor_type.size != 1:
-        return None
-    return node.op.array.reshape(())
 
 
 @lru_cache(_KEPT)

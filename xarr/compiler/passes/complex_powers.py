@@ -14,6 +14,7 @@ import numpy as np
 
 from xarr.dtypes import COMPLEX
 from xarr.ir import ops
+from xarr.ir.constants import repeated_number
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.formula import Term, where
 from xarr.ir.rewriting import rewritten_throughout
@@ -37,16 +38,10 @@ def _product(node: Node, operands: tuple[Node, ...]) -> Node | None:
 
 def _whole_exponent(node: Node) -> int | None:
     """The exponent of a power of complex numbers, if it is a whole number that NumPy multiplies for."""
-    exponent = node.operands[1]
-    if isinstance(exponent.op, ops.BroadcastInDim):
-        (exponent,) = exponent.operands
-    if (
-        node.dtype not in COMPLEX
-        or not isinstance(exponent.op, ops.Constant)
-        or exponent.tensor_type.size != 1
-    ):
+    exponent = repeated_number(node.operands[1]) if node.dtype in COMPLEX else None
+    if exponent is None:
         return None
-    number = complex(exponent.op.array.reshape(())[()])
+    number = complex(exponent[()])
     is_whole = number.imag == 0 and abs(number.real) < _EXPONENTS and number.real == int(number.real)
     return int(number.real) if is_whole else None
 
