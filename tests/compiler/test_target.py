@@ -193,7 +193,6 @@ OTHERS = {
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/small_arrays/host_calls.py": {
         **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS", "_DEEPEST_LIST"), "what a call reads at most"),
-        **dict.fromkeys(("_WORDS",), "the form of a record"),
     },
     "compiled/small_arrays/methods.py": {
         "(_METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS, _METH_O)": "flags of CPython"

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -109,21 +109,27 @@ def assembly(ir: str) -> str:
 
 
 def compile_module(
-    ir: str, names: Iterable[str], serial: tuple[str, ...] = (), is_quick: bool = False
+    ir: str | Callable[[], str],
+    names: Iterable[str],
+    serial: tuple[str, ...] = (),
+    is_quick: bool = False,
+    source: tuple[str, ...] = (),
 ) -> Code:
     """The code of a module in LLVM IR, ready to run: from the cache, if it was made before for such a processor.
 
     * `serial` - functions whose names end like one of these call many others: calls that say `alwaysinline` become
       copies, and what one stores for the next stays in registers,
-    * `is_quick` - that it is to be made soon, and may run longer; it computes the same.
+    * `is_quick` - that it is to be made soon, and may run longer; it computes the same,
+    * `source` - what `ir` makes the module of, where that is a function: then only if the cache does not know these.
 
     Raises BackendError for text that is not LLVM IR, or lacks one of the functions.
     """
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    code, source = _load_cached(ir, list(names), serial, QUICK_LEVEL if is_quick else CODEGEN_LEVEL)
-    code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
+    level = QUICK_LEVEL if is_quick else CODEGEN_LEVEL
+    code, origin = _load_cached(ir, list(names), serial, level, source)
+    code.origin = f"{origin} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
 
 
@@ -134,19 +140,25 @@ def repays_quick_code(lines: int, nanoseconds: float) -> bool:
     return nanoseconds * PROCESSOR.quick_delay < lines * PROCESSOR.optimising_time
 
 
-def _load_cached(ir: str, names: list[str], serial: tuple[str, ...], level: int) -> tuple[Code, str]:
+def _load_cached(
+    ir: str | Callable[[], str],
+    names: list[str],
+    serial: tuple[str, ...],
+    level: int,
+    source: tuple[str, ...],
+) -> tuple[Code, str]:
     """As `compile_module`, and a text that says where it comes from."""
     made = "made by LLVM" if level == CODEGEN_LEVEL else "made by LLVM without optimisation"
     cache = object_cache.present()
-    if cache is None:
-        return load(_assemble(ir, serial, level), names), made
-    key = object_cache.key_of(ir, target(), f"level {level}", *serial)
-    object_code = cache.get(key)
+    parts = (ir,) if isinstance(ir, str) else source
+    key = object_cache.key_of(*parts, target(), f"level {level}", *serial)
+    object_code = None if cache is None else cache.get(key)
     if object_code is not None:
         with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
             return load(object_code, names), "read from the kernel cache"
-    object_code = _assemble(ir, serial, level)
-    cache.put(key, object_code)
+    object_code = _assemble(ir if isinstance(ir, str) else ir(), serial, level)
+    if cache is not None:
+        cache.put(key, object_code)
     return load(object_code, names), made
 
 

@@ -15,9 +15,11 @@ from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.host.memory import Lease
 from xarr.ir.device import Device
 from xarr.ir.graph import Data, Leaf, Node
+from xarr_numpy.compiled import typed_python
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
+from xarr_numpy.compiled.small_arrays.complex_division import LIMITS
 from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS
 from xarr_numpy.compiled.small_arrays.shapes import SHAPES
 
@@ -57,12 +59,14 @@ class NativeMethods:
         fields = all_offsets(array_class.cls)
         wanted = [name for name in names() if name in array_class.methods]
         hosts = [*array_class.host_methods]
-        code = llvm_jit.compile_module(
-            module_text(wanted, hosts, fields, array_class.copied_bytes),
-            ["set_up", "host.run", *[f"method.{name}" for name in (*wanted, *hosts)]],
-            serial=("",),
-        )
         state = self._state(array_class, backend, wanted)
+        text = module_text(wanted, hosts, fields, array_class.copied_bytes)
+        code = llvm_jit.compile_module(
+            lambda: objects.objects(len(state)) + typed_python.compile_functions(text),
+            ["set_up", "host_run", *[f"method_{name}" for name in (*wanted, *hosts)]],
+            serial=("",),
+            source=(text, inspect.getsource(typed_python)),
+        )
         words = (ctypes.c_size_t * len(state))(*map(id, state))
         set_up = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(code.addresses["set_up"])
         lines = set_up(ctypes.addressof(words))
@@ -101,7 +105,7 @@ class NativeMethods:
     ) -> Callable[..., Any]:
         """A function of NumPy's for Arrays, as `ArrayMethods.host_call` says."""
         return builtin.function(
-            self._code.addresses["host.run"], *host_calls.row_of(row, names, *others), self._code
+            self._code.addresses["host_run"], *host_calls.row_of(row, names, *others), self._code
         )
 
     def forget_counts(self) -> None:
@@ -115,28 +119,33 @@ _kept: Final[list[object]] = []
 def module_text(
     wanted: Sequence[str], hosts: Sequence[str], fields: Mapping[str, int], copied_bytes: int
 ) -> str:
-    """The module in LLVM IR with these methods; hosts: those by functions of NumPy's."""
-    words_of = {name: len(objects.STATE) + index for index, name in enumerate((*wanted, *hosts))}
+    """The functions of these methods, and what they refer to; hosts: those by functions of NumPy's."""
+    words_of = {name: 8 * (len(objects.STATE) + index) for index, name in enumerate((*wanted, *hosts))}
     words = len(objects.STATE) + len(words_of) + len(hosts)
-    sizes = {"WORDS": str(words), "STATEBYTES": str(8 * words)}
-    shared = objects.DECLARATIONS + objects.FIELDS + SHAPES + objects.RESULTS
-    parts = [objects.text(shared, fields, **sizes), operators.shared_text(fields)]
-    parts += [operators.compute_text(operator, fields) for operator in OPERATORS]
-    if set(_SUBSCRIPTS) <= set(wanted):
-        parts.append(
-            subscripts.subscript_text(
-                fields, words_of[_SUBSCRIPTS[0]], words_of[_SUBSCRIPTS[1]], copied_bytes
-            )
-        )
+    scalar_ints = [objects.KINDS[kind] for kind in objects.SCALAR_KINDS if np.dtype(kind).kind in "iu"]
+    constants = {
+        **{**objects.offsets(fields), **LIMITS, **host_calls.CONSTANTS},
+        **{"STATEBYTES": 8 * words, "COPIED": copied_bytes, "COMPLEX": host_calls.kind_mask("FD")},
+        **{"READ": words_of["__getitem__"], "WRITE": words_of["__setitem__"], "FIRSTINT": min(scalar_ints)},
+    }
+    parts = [objects.declarations(constants, objects.TYPES | host_calls.TYPES)]
+    parts += [
+        objects.FIELDS,
+        SHAPES,
+        objects.RESULTS,
+        operators.SHARED,
+        subscripts.subscript_text(),
+        host_calls.CALLS,
+    ]
+    parts += [operators.compute_text(operator) for operator in OPERATORS]
     for name in wanted:
         if name not in _SUBSCRIPTS:
             made = unary.method_text if name in unary.METHODS else operators.method_text
-            parts.append(made(name, words_of[name], fields))
-    parts.append(host_calls.call_text(fields))
+            parts.append(made(name, words_of[name]))
     for index, name in enumerate(hosts):
-        host = len(objects.STATE) + len(words_of) + index
-        parts.append(host_calls.method_text(name, host, words_of[name], fields))
-    return "\n".join(parts)
+        host = 8 * (len(objects.STATE) + len(words_of) + index)
+        parts.append(host_calls.method_text(name, host, words_of[name]))
+    return "".join(parts)
 
 
 def obstacle(array_class: ArrayClass) -> str | None:
@@ -201,10 +210,10 @@ def _samples() -> list[np.ndarray[Any, Any]]:
 
 def _is_as_expected(array: np.ndarray[Any, Any]) -> bool:
     def word(name: str) -> int:
-        return ctypes.c_size_t.from_address(id(array) + int(words_of[name])).value
+        return ctypes.c_size_t.from_address(id(array) + words_of[name]).value
 
     words_of = objects.offsets({})
-    rank = ctypes.c_int.from_address(id(array) + int(words_of["RANK"])).value
+    rank = ctypes.c_int.from_address(id(array) + words_of["RANK"]).value
     sizes = (ctypes.c_ssize_t * rank).from_address(word("SIZES"))
     strides = (ctypes.c_ssize_t * rank).from_address(word("STRIDES"))
     base = 0 if array.base is None else id(array.base)
@@ -231,7 +240,7 @@ def _definition(name: str, array_class: ArrayClass, code: llvm_jit.Code) -> buil
         flags = _METH_FASTCALL | _METH_KEYWORDS
     head = f"{name}{_signature_of(name, array_class)}\n--\n\n"
     doc = f"{head}{array_class.methods[name].__doc__ or ''}"
-    return builtin.MethodDef(name.encode(), code.addresses[f"method.{name}"], flags, doc.encode())
+    return builtin.MethodDef(name.encode(), code.addresses[f"method_{name}"], flags, doc.encode())
 
 
 def _signature_of(name: str, array_class: ArrayClass) -> str:

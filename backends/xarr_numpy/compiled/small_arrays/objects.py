@@ -1,6 +1,5 @@
-"""LLVM IR of what all methods share: fields of Arrays and of NumPy's arrays, results, and the user's line.
-
-Names in capital letters after `$` are filled in by `text`; `@state` holds the objects that the frontend gave.
+"""What the machine code of all methods shares, in typed Python: fields of Arrays and of NumPy's arrays, results, and
+the user's line.
 
 Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/numpy/ndarraytypes.h.
 """
@@ -8,31 +7,17 @@ Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/num
 from __future__ import annotations
 
 from collections.abc import Mapping
-from string import Template
 from typing import Final
 
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
 
 #: The words of `@state`, by what they hold; behind them the Python methods.
 STATE: Final = (
     *("array", "ndarray", "obstacles", "context", "locate", "count", "index_step", "copy"),
     *("live_part", "wrap_constant", "is_put_back"),
-    *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16"),
-    *(
-        "int32",
-        "int16",
-        "int8",
-        "uint64",
-        "uint32",
-        "uint16",
-        "uint8",
-        "classes",
-        "numpybool",
-        "numpyfloat",
-        "numpyint",
-    ),
-    "refusals",
+    *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16", "int32", "int16", "int8"),
+    *("uint64", "uint32", "uint16", "uint8", "classes", "numpybool", "numpyfloat", "numpyint", "refusals"),
     *("node", "leaf", "dataop", "lease", "backend", "make_array"),
 )
 #: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
@@ -54,477 +39,325 @@ _RANK, _SIZES, _STRIDES, _BASE, _DESCR = DATA + 8, DATA + 16, DATA + 24, DATA + 
 SLICE: Final = DATA
 
 
-def offsets(fields: Mapping[str, int]) -> dict[str, str]:
+#: Types of fields that are no pointers.
+TYPES: Final = {"RANK": "i32", "FLAGS": "i32"}
+#: Functions of CPython and LLVM: the types of their arguments and results, and their names.
+_DECLARED: Final = (
+    ("", "void", "PyErr_Clear"),
+    ("ptr", "void", "Py_IncRef Py_DecRef"),
+    ("ptr ptr i64 i1", "void", "llvm_memcpy_p0_p0_i64"),
+    ("ptr i8 i64 i1", "void", "llvm_memset_p0_i64"),
+    ("ptr", "i32", "PyFrame_GetLasti PyErr_ExceptionMatches PyContext_Enter PyContext_Exit PyObject_IsTrue"),
+    ("ptr i64 ptr", "i32", "PyList_SetItem PyTuple_SetItem"),
+    ("ptr ptr ptr", "i32", "PyObject_SetAttrString PyObject_SetItem"),
+    ("ptr ptr ptr ptr", "i32", "PyDict_Next"),
+    ("ptr", "i64", "PyDict_Size PyList_Size PyTuple_Size"),
+    ("ptr ptr", "i64", "PyLong_AsLongLongAndOverflow"),
+    ("ptr", "double", "PyFloat_AsDouble PyComplex_RealAsDouble PyComplex_ImagAsDouble"),
+    ("double", "double", "llvm_fabs_f64"),
+    ("", "ptr", "PyEval_GetFrame PyErr_Occurred"),
+    ("double", "ptr", "PyFloat_FromDouble"),
+    ("i64", "ptr", "PyLong_FromLongLong PyList_New PyTuple_New"),
+    ("i64 *", "ptr", "PyTuple_Pack"),
+    ("ptr *", "ptr", "PyObject_CallFunctionObjArgs"),
+    ("ptr", "ptr", "PyFrame_GetCode PyFrame_GetBack PyList_AsTuple"),
+    ("ptr", "ptr", "PyNumber_Index PyNumber_Negative PyNumber_Absolute"),
+    ("ptr i64", "ptr", "PyList_GetItem PyTuple_GetItem PyType_GenericAlloc"),
+    ("ptr ptr", "ptr", "PyDict_GetItem PyObject_GetItem PyWeakref_NewRef"),
+    (
+        "ptr ptr",
+        "ptr",
+        "PyNumber_Add PyNumber_Subtract PyNumber_Multiply PyNumber_TrueDivide PyNumber_FloorDivide",
+    ),
+    (
+        "ptr ptr",
+        "ptr",
+        "PyNumber_Remainder PyNumber_And PyNumber_Or PyNumber_Xor PyNumber_Lshift PyNumber_Rshift",
+    ),
+    ("ptr ptr i32", "ptr", "PyObject_RichCompare"),
+    ("ptr ptr i64 ptr", "ptr", "PyObject_Vectorcall PyObject_VectorcallMethod"),
+    (
+        "i64 i64",
+        '"{i64, i1}"',
+        "llvm_sadd_with_overflow_i64 llvm_ssub_with_overflow_i64 llvm_smul_with_overflow_i64",
+    ),
+)
+_OBJECTS: Final = (
+    "_Py_NoneStruct _Py_TrueStruct _Py_FalseStruct _Py_EllipsisObject PyFloat_Type PyLong_Type PyBool_Type"
+    " PyComplex_Type PyTuple_Type PySlice_Type PyList_Type"
+)
+
+
+def offsets(fields: Mapping[str, int]) -> dict[str, int]:
     """Numbers that stand for names in capital letters: offsets of fields, of those of Array as given."""
-    own = {f"AT{name.upper()}": at for name, at in fields.items()}
-    numbers = {
-        **own,
+    return {
+        **{f"AT{name.upper()}": at for name, at in fields.items()},
         **{"CLASS": CLASS, "DATA": DATA, "FLAGS": FLAGS, "RANK": _RANK, "SIZES": _SIZES, "STRIDES": _STRIDES},
-        **{"BASE": _BASE, "DESCR": _DESCR, "SLICE": SLICE, "LASTLINE": LINES - 1, "LINES": LINES},
-        **{"KINDCOUNT": len(KINDS), "FIRSTSCALAR": KINDS[SCALAR_KINDS[0]]},
         **{
-            "LINEWORDS": LINE_WORDS,
-            "COUNTED": COUNTED_AT_ONCE,
-            "TUPLE": tuple.__basicsize__,
-            "EXACT": 2**53,
-            "LEAST": -(2**63),
+            "BASE": _BASE,
+            "DESCR": _DESCR,
+            "SLICE": SLICE,
+            "LASTLINE": LINES - 1,
+            "LINEBYTES": 8 * LINE_WORDS,
         },
+        **{"KINDCOUNT": len(KINDS), "FIRSTSCALAR": KINDS[SCALAR_KINDS[0]], "COUNTED": COUNTED_AT_ONCE},
+        **{"TUPLE": tuple.__basicsize__, "EXACT": 2**53, "LEAST": -(2**63)},
+        **{"MOSTPLAIN": MOST_PLAIN_BYTES, "MOSTCOMBINED": MOST_COMBINED},
         **{name.upper(): 8 * index for index, name in enumerate(STATE)},
     }
-    return {name: str(number) for name, number in numbers.items()}
 
 
-def text(template: str, fields: Mapping[str, int], **more: str) -> str:
-    """LLVM IR with the names in capital letters filled in, and loops written out."""
-    return expand(Template(template).substitute(offsets(fields), **more))
+def declarations(constants: Mapping[str, float], types: Mapping[str, str]) -> str:
+    """The text that stands before functions: constants, some fields of other types than pointers, and functions of
+    CPython and LLVM.
+    """
+    lines = [f"{name}: {types.get(name, 'ptr')} = {value}" for name, value in constants.items()]
+    for kinds, result, names in _DECLARED:
+        arguments = ["*others" if kind == "*" else f"a{k}: {kind}" for k, kind in enumerate(kinds.split())]
+        lines += [f"def {name}({', '.join(arguments)}) -> {result}: ..." for name in names.split()]
+    return "\n".join([*lines, ""])
 
 
-DECLARATIONS: Final = """
-@state = internal global [$WORDS x ptr] zeroinitializer
-@lines = internal global [$LINES x [$LINEWORDS x i64]] zeroinitializer
-@_Py_NoneStruct = external global i8
-@_Py_TrueStruct = external global i8
-@_Py_FalseStruct = external global i8
-@PyFloat_Type = external global i8
-@PyLong_Type = external global i8
-@PyBool_Type = external global i8
-@PyComplex_Type = external global i8
-@PyTuple_Type = external global i8
-@PySlice_Type = external global i8
-@_Py_EllipsisObject = external global i8
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
-declare i64 @PyDict_Size(ptr)
-declare ptr @PyEval_GetFrame()
-declare ptr @PyFrame_GetCode(ptr)
-declare i32 @PyFrame_GetLasti(ptr)
-declare ptr @PyFrame_GetBack(ptr)
-declare ptr @PyDict_GetItem(ptr, ptr)
-declare ptr @PyNumber_Index(ptr)
-declare ptr @PyList_New(i64)
-declare i32 @PyList_SetItem(ptr, i64, ptr)
-declare i64 @PyList_Size(ptr)
-declare ptr @PyList_GetItem(ptr, i64)
-declare ptr @PyList_AsTuple(ptr)
-declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
-declare i32 @PyErr_ExceptionMatches(ptr)
-declare i32 @PyObject_SetAttrString(ptr, ptr, ptr)
-@exposed = internal constant [8 x i8] c"exposed\\00"
-@PyList_Type = external global i8
-declare ptr @PyType_GenericAlloc(ptr, i64)
-declare i32 @PyContext_Enter(ptr)
-declare i32 @PyContext_Exit(ptr)
-declare ptr @PyFloat_FromDouble(double)
-declare double @PyFloat_AsDouble(ptr)
-declare double @PyComplex_RealAsDouble(ptr)
-declare double @PyComplex_ImagAsDouble(ptr)
-declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare ptr @PyObject_GetItem(ptr, ptr)
-declare i32 @PyObject_SetItem(ptr, ptr, ptr)
-declare ptr @PyObject_RichCompare(ptr, ptr, i32)
-declare ptr @PyNumber_Add(ptr, ptr)
-declare ptr @PyNumber_Subtract(ptr, ptr)
-declare ptr @PyNumber_Multiply(ptr, ptr)
-declare ptr @PyNumber_TrueDivide(ptr, ptr)
-declare ptr @PyNumber_FloorDivide(ptr, ptr)
-declare ptr @PyNumber_Remainder(ptr, ptr)
-declare ptr @PyNumber_And(ptr, ptr)
-declare ptr @PyNumber_Or(ptr, ptr)
-declare ptr @PyNumber_Xor(ptr, ptr)
-declare ptr @PyNumber_Lshift(ptr, ptr)
-declare ptr @PyNumber_Rshift(ptr, ptr)
-declare ptr @PyNumber_Negative(ptr)
-declare ptr @PyNumber_Absolute(ptr)
-declare void @PyErr_Clear()
-declare ptr @PyErr_Occurred()
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_Restore(ptr, ptr, ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare ptr @PyWeakref_NewRef(ptr, ptr)
-declare ptr @PyTuple_Pack(i64, ...)
-declare ptr @PyTuple_New(i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare i64 @PyTuple_Size(ptr)
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)
-declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)
-declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
-declare double @llvm.fabs.f64(double)
+def objects(words: int) -> str:
+    """The objects that functions refer to, in LLVM IR; `@state` has so many words."""
+    lines = [
+        f"@state = internal global [{words} x ptr] zeroinitializer",
+        f"@lines = internal global [{LINES * LINE_WORDS} x i64] zeroinitializer",
+        '@exposed = internal constant [8 x i8] c"exposed\\00"',
+        *[f"@{name} = external global i8" for name in _OBJECTS.split()],
+    ]
+    return "\n".join([*lines, ""])
 
-define ptr @set_up(ptr %table) {
-  call void @llvm.memcpy.p0.p0.i64(ptr @state, ptr %table, i64 $STATEBYTES, i1 false)
-  ret ptr @lines
-}
-"""
 
 FIELDS: Final = """
-define internal ptr @word(ptr %object, i64 %offset) alwaysinline {
-  %word = load ptr, ptr %object + %offset
-  ret ptr %word
-}
-define internal ptr @state_word(i64 %offset) alwaysinline {
-  %word = call ptr @word(ptr @state, i64 %offset)
-  ret ptr %word
-}
-define internal ptr @class_of(ptr %object) alwaysinline {
-  %class = call ptr @word(ptr %object, i64 $CLASS)
-  ret ptr %class
-}
-define internal i1 @is_array(ptr %object) alwaysinline {
-  %class = call ptr @class_of(ptr %object)
-  %wanted = call ptr @state_word(i64 $ARRAY)
-  %alike = icmp eq ptr %class, %wanted
-  ret i1 %alike
-}
-define internal i1 @is_ndarray(ptr %object) alwaysinline {
-  %class = call ptr @class_of(ptr %object)
-  %wanted = call ptr @state_word(i64 $NDARRAY)
-  %alike = icmp eq ptr %class, %wanted
-  ret i1 %alike
-}
-define internal i1 @is_of(ptr %object, ptr %wanted) alwaysinline {
-  %class = call ptr @class_of(ptr %object)
-  %alike = icmp eq ptr %class, %wanted
-  ret i1 %alike
-}
-define internal i1 @is_free() alwaysinline {
-  %obstacles = call ptr @state_word(i64 $OBSTACLES)
-  %count = call i64 @PyDict_Size(ptr %obstacles)
-  %free = icmp eq i64 %count, 0
-  ret i1 %free
-}
-; Whether a field of an Array holds an object: neither unset nor None.
-define internal i1 @is_there(ptr %object) alwaysinline {
-  %set = icmp ne ptr %object, null
-  %some = icmp ne ptr %object, @_Py_NoneStruct
-  %there = and i1 %set, %some
-  ret i1 %there
-}
-; The small value of an Array that has one and whose device is known; null else.
-define internal ptr @value_of(ptr %object) alwaysinline {
-  %device = call ptr @word(ptr %object, i64 $AT_DEVICE)
-  %known = call i1 @is_there(ptr %device)
-  unless %known return null, look:
-  %value = call ptr @word(ptr %object, i64 $AT_VALUE)
-  ret ptr %value
-}
-define internal i1 @is_part(ptr %array) alwaysinline {
-  %part = call ptr @word(ptr %array, i64 $AT_PART)
-  %is = call i1 @is_there(ptr %part)
-  ret i1 %is
-}
-define internal i64 @rank(ptr %array) alwaysinline {
-  %rank = load i32, ptr %array + $RANK
-  %wide = sext i32 %rank to i64
-  ret i64 %wide
-}
-define internal i32 @flags(ptr %array) alwaysinline {
-  %flags = load i32, ptr %array + $FLAGS
-  ret i32 %flags
-}
-; The number of the kind of elements that a NumPy array has.
-define internal i64 @kind_of(ptr %array) {
-  %descr = call ptr @word(ptr %array, i64 $DESCR)
-  %first = getelementptr i8, ptr @state, i64 $FLOAT64
-  for %k from 0 below $KINDCOUNT
-  %known = load ptr, ptr %first[%k]
-  %number = add i64 %k, 1
-  %is = icmp eq ptr %known, %descr
-  unless %is goto k.last, yes:
-  ret i64 %number
-  end %k
-  ret i64 0
-}
-; The number of the kind of a scalar of NumPy's; 0 for all else.
-define internal i64 @scalar_kind(ptr %object) {
-  %class = call ptr @class_of(ptr %object)
-  %classes = call ptr @state_word(i64 $CLASSES)
-  for %k from 0 below $KINDCOUNT
-  %at = mul i64 %k, 8
-  %offset = add i64 %at, $TUPLE
-  %known = call ptr @word(ptr %classes, i64 %offset)
-  %number = add i64 %k, 1
-  %is = icmp eq ptr %known, %class
-  unless %is goto k.last, yes:
-  ret i64 %number
-  end %k
-  ret i64 0
-}
-; Whether an object is a scalar of a type that Python has not.
-define internal i1 @is_scalar(ptr %object) alwaysinline {
-  %kind = call i64 @scalar_kind(ptr %object)
-  %is = icmp sge i64 %kind, $FIRSTSCALAR
-  ret i1 %is
-}
-; What an Array holds for a number that NumPy gave, the reference to which is taken over; null, without an error, for
-; another object.
-define internal ptr @plain(ptr %made) {
-  %kind = call i64 @scalar_kind(ptr %made)
-  switch i64 %kind, label %as.it.is [ i64 0, label %other  i64 1, label %float  i64 2, label %int  i64 3, label %bool ]
-float:
-  %double = call double @PyFloat_AsDouble(ptr %made)
-  release %made
-  %as.float = call ptr @PyFloat_FromDouble(double %double)
-  ret ptr %as.float
-int:
-  %as.int = call ptr @PyNumber_Index(ptr %made)
-  release %made
-  ret ptr %as.int
-bool:
-  %true = call i32 @PyObject_IsTrue(ptr %made)
-  release %made
-  %is.true = icmp eq i32 %true, 1
-  %as.bool = call ptr @truth(i1 %is.true)
-  ret ptr %as.bool
-other:
-  %is.int = call i1 @is_of(ptr %made, ptr @PyLong_Type)
-  unless %is.int goto no, as.it.is:
-  ret ptr %made
-no:
-  release %made
-  ret ptr null
-}
-; An int of Python's; least for one that is as small, or does not fit.
-define internal i64 @integer(ptr %object) {
-  %over = alloca i32, align 4
-  store i32 0, ptr %over, align 4
-  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %over)
-  %beyond = load i32, ptr %over, align 4
-  %fits = icmp eq i32 %beyond, 0
-  %result = select i1 %fits, i64 %number, i64 $LEAST
-  ret i64 %result
-}
-; Whether floats hold an int.
-define internal i1 @is_exact(i64 %number) alwaysinline {
-  %above = icmp sge i64 %number, -$EXACT
-  %below = icmp sle i64 %number, $EXACT
-  %exact = and i1 %above, %below
-  ret i1 %exact
-}
-define internal ptr @counted(ptr %object) alwaysinline {
-  hold %object
-  ret ptr %object
-}
-define internal ptr @truth(i1 %is) {
-  %answer = select i1 %is, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct
-  hold %answer
-  ret ptr %answer
-}
-define internal void @drop(ptr %object) {
-  %is = icmp ne ptr %object, null
-  unless %is goto no, yes:
-  release %object
-  ret void
-no:
-  ret void
-}
-; Put an object, whose reference is taken over, into a field; the old one is returned, null for none.
-define internal ptr @exchange(ptr %object, i64 %offset, ptr %new) alwaysinline {
-  %slot = getelementptr i8, ptr %object, i64 %offset
-  %old = load ptr, ptr %slot, align 8
-  store ptr %new, ptr %slot, align 8
-  ret ptr %old
-}
+@exported
+def set_up(table: ptr) -> ptr:
+    llvm_memcpy_p0_p0_i64(state, table, STATEBYTES, False)
+    return lines
+
+@inline
+def is_array(object: ptr) -> i1:
+    return object.CLASS is state.ARRAY
+
+@inline
+def is_ndarray(object: ptr) -> i1:
+    return object.CLASS is state.NDARRAY
+
+# Whether an object is an Array, and nothing keeps operations from being computed at once.
+@inline
+def is_usual(object: ptr) -> i1:
+    return is_array(object) and PyDict_Size(state.OBSTACLES) == 0
+
+# Whether a field of an Array holds an object: neither unset nor None.
+@inline
+def is_there(object: ptr) -> i1:
+    return object is not null and object is not None
+
+# The small value of an Array that has one and whose device is known; null else.
+@inline
+def value_of(array: ptr) -> ptr:
+    return array.AT_VALUE if is_there(array.AT_DEVICE) else null
+
+@inline
+def rank(array: ptr) -> i64:
+    return i64(array.RANK)
+
+# The number of the kind of elements that a NumPy array has.
+def kind_of(array: ptr) -> i64:
+    for k in range(KINDCOUNT):
+        if (state + FLOAT64).ptr[k] is array.DESCR:
+            return k + 1
+    return 0
+
+# The number of the kind of a scalar of NumPy's; 0 for all else.
+def scalar_kind(object: ptr) -> i64:
+    for k in range(KINDCOUNT):
+        if (state.CLASSES + TUPLE).ptr[k] is object.CLASS:
+            return k + 1
+    return 0
+
+# Whether an object is a float, an int or a complex number of Python's.
+@inline
+def is_number(object: ptr) -> i1:
+    own = object.CLASS
+    return own is PyFloat_Type or own is PyLong_Type or own is PyComplex_Type
+
+# What an Array holds for a number that NumPy gave, the reference to which is taken over; null, without an error, for
+# another object.
+def plain(made: ptr) -> ptr:
+    kind = scalar_kind(made)
+    if kind == 1:
+        number = PyFloat_AsDouble(made)
+        release(made)
+        return PyFloat_FromDouble(number)
+    if kind == 2:
+        whole = PyNumber_Index(made)
+        release(made)
+        return whole
+    if kind == 3:
+        is_true = PyObject_IsTrue(made) == 1
+        release(made)
+        return truth(is_true)
+    if kind != 0 or made.CLASS is PyLong_Type:
+        return made
+    release(made)
+    return null
+
+# An int of Python's; least for one that is as small, or does not fit.
+def integer(object: ptr) -> i64:
+    over: i32
+    over = 0
+    number = PyLong_AsLongLongAndOverflow(object, address(over))
+    return number if over == 0 else LEAST
+
+# Whether floats hold an int.
+@inline
+def is_exact(number: i64) -> i1:
+    return -EXACT <= number <= EXACT
+
+def truth(is_true: i1) -> ptr:
+    answer = _Py_TrueStruct if is_true else _Py_FalseStruct
+    hold(answer)
+    return answer
+
+def drop(object: ptr):
+    if object:
+        release(object)
+
+# Put an object, whose reference is taken over, into a field; the old one is returned, null for none.
+@inline
+def exchange(object: ptr, offset: i64, new: ptr) -> ptr:
+    slot = object + offset
+    old = slot.ptr[0]
+    slot.ptr[0] = new
+    return old
 """
 
 RESULTS: Final = """
-; A method in Python for an object and however many arguments: so many by position, and those that `names` has.
-define internal ptr @call_python(ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %positional, ptr %names) {
-entry:
-  %all = add i64 %count, 1
-  %stack = call ptr @PyTuple_New(i64 %all)
-  %lacks = icmp eq ptr %stack, null
-  if %lacks return null, begin:
-  hold %self
-  %first = call i32 @PyTuple_SetItem(ptr %stack, i64 0, ptr %self)
-  for %k from 0 below %count
-  %argument = load ptr, ptr %arguments[%k]
-  hold %argument
-  %position = add i64 %k, 1
-  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %position, ptr %argument)
-  end %k
-  %items = getelementptr i8, ptr %stack, i64 $TUPLE
-  %by.position = add i64 %positional, 1
-  %made = call ptr @PyObject_Vectorcall(ptr %method, ptr %items, i64 %by.position, ptr %names)
-  release %stack
-  ret ptr %made
-}
-; The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
-define internal ptr @known_line(ptr %frame, i64 %elements) {
-  %code = call ptr @PyFrame_GetCode(ptr %frame)
-  release %code
-  %offset.narrow = call i32 @PyFrame_GetLasti(ptr %frame)
-  %offset = sext i32 %offset.narrow to i64
-  %address = ptrtoint ptr %code to i64
-  %line = call ptr @line_of(i64 %address, i64 %offset)
-  %offset.slot = getelementptr i64, ptr %line, i64 1
-  %tuple.slot = getelementptr i64, ptr %line, i64 2
-  %count.slot = getelementptr i64, ptr %line, i64 3
-  %known.code = load i64, ptr %line, align 8
-  %known.offset = load i64, ptr %offset.slot, align 8
-  %same.code = icmp eq i64 %known.code, %address
-  %same.offset = icmp eq i64 %known.offset, %offset
-  %known = and i1 %same.code, %same.offset
-  unless %known return null, hit:
-  %tuple = load ptr, ptr %tuple.slot, align 8
-  hold %tuple
-  %before = load i64, ptr %count.slot, align 8
-  %count = add i64 %before, %elements
-  store i64 %count, ptr %count.slot, align 8
-  ret ptr %tuple
-}
-define internal ptr @line_of(i64 %address, i64 %offset) alwaysinline {
-  %high = lshr i64 %address, 4
-  %low = lshr i64 %offset, 1
-  %sum = add i64 %high, %low
-  %index = and i64 %sum, $LASTLINE
-  %line = getelementptr [$LINEWORDS x i64], ptr @lines, i64 %index
-  ret ptr %line
-}
-; The user's line that is running, which reads or writes so many elements, as a new reference; null for an error.
-define internal ptr @locate(i64 %elements) {
-entry:
-  %frame = call ptr @PyEval_GetFrame()
-  %is.none = icmp eq ptr %frame, null
-  unless %is.none goto some, none:
-  hold @_Py_NoneStruct
-  ret ptr @_Py_NoneStruct
-some:
-  %tuple = call ptr @known_line(ptr %frame, i64 %elements)
-  %known = icmp ne ptr %tuple, null
-  unless %known goto miss, hit:
-  %counts = icmp ne i64 %elements, 0
-  if %counts goto look, done:
-  ret ptr %tuple
-look:
-  %code.object = call ptr @PyTuple_GetItem(ptr %tuple, i64 0)
-  %offset.object = call ptr @PyTuple_GetItem(ptr %tuple, i64 1)
-  %code = ptrtoint ptr %code.object to i64
-  %offset = call i64 @integer(ptr %offset.object)
-  %line = call ptr @line_of(i64 %code, i64 %offset)
-  %count.slot = getelementptr i64, ptr %line, i64 3
-  %count = load i64, ptr %count.slot, align 8
-  %many = icmp sge i64 %count, $COUNTED
-  unless %many goto done, say:
-  store i64 0, ptr %count.slot, align 8
-  %number = call ptr @PyLong_FromLongLong(i64 %count)
-  %teller = call ptr @state_word(i64 $COUNT)
-  %said = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr %frame, ptr %number, ptr null)
-  call void @drop(ptr %number)
-  %failed = icmp eq ptr %said, null
-  unless %failed goto quiet, raise:
-  release %tuple
-  ret ptr null
-quiet:
-  release %said
-  ret ptr %tuple
-miss:
-  %made = call ptr @learn_line(ptr %frame)
-  ret ptr %made
-}
-; The user's line in a frame or in one that called it, asked of Python and remembered; null for an error.
-define internal ptr @learn_line(ptr %frame) {
-  %finder = call ptr @state_word(i64 $LOCATE)
-  %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %finder, ptr %frame, ptr null)
-  %lacks = icmp eq ptr %made, null
-  unless %lacks goto look, lost:
-  ret ptr null
-look:
-  %is.tuple = call i1 @is_of(ptr %made, ptr @PyTuple_Type)
-  unless %is.tuple goto other, keep:
-  %own = call ptr @PyTuple_GetItem(ptr %made, i64 0)
-  %at = call ptr @PyTuple_GetItem(ptr %made, i64 1)
-  %address = ptrtoint ptr %own to i64
-  %offset = call i64 @integer(ptr %at)
-  %line = call ptr @line_of(i64 %address, i64 %offset)
-  %offset.slot = getelementptr i64, ptr %line, i64 1
-  %tuple.slot = getelementptr i64, ptr %line, i64 2
-  %count.slot = getelementptr i64, ptr %line, i64 3
-  %old = load ptr, ptr %tuple.slot, align 8
-  hold %made
-  store i64 %address, ptr %line, align 8
-  store i64 %offset, ptr %offset.slot, align 8
-  store ptr %made, ptr %tuple.slot, align 8
-  store i64 0, ptr %count.slot, align 8
-  call void @drop(ptr %old)
-  ret ptr %made
-other:
-  ret ptr %made
-}
-; As `locate`, from a frame of this package that was called by the user's, or by one more such frame.
-define internal ptr @locate_above() {
-entry:
-  %frame = call ptr @PyEval_GetFrame()
-  %is.none = icmp eq ptr %frame, null
-  unless %is.none goto some, none:
-  hold @_Py_NoneStruct
-  ret ptr @_Py_NoneStruct
-some:
-  %first = call ptr @PyFrame_GetBack(ptr %frame)
-  %no.first = icmp eq ptr %first, null
-  if %no.first goto ask, look.first:
-  %near = call ptr @known_line(ptr %first, i64 0)
-  %is.near = icmp ne ptr %near, null
-  unless %is.near goto further, give.near:
-  release %first
-  ret ptr %near
-further:
-  %second = call ptr @PyFrame_GetBack(ptr %first)
-  release %first
-  %no.second = icmp eq ptr %second, null
-  if %no.second goto ask, look.second:
-  %far = call ptr @known_line(ptr %second, i64 0)
-  release %second
-  %is.far = icmp ne ptr %far, null
-  unless %is.far goto ask, give.far:
-  ret ptr %far
-ask:
-  %made = call ptr @learn_line(ptr %frame)
-  ret ptr %made
-}
-; As `wrap`, for a line that is taken over too.
-define internal ptr @wrap_at(ptr %value, ptr %device, ptr %line) {
-  %unknown = icmp eq ptr %line, null
-  if %unknown goto no, go:
-  %class = call ptr @state_word(i64 $ARRAY)
-  %array = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
-  %lacks = icmp eq ptr %array, null
-  if %lacks goto no, fill:
-  %none = call ptr @counted(ptr @_Py_NoneStruct)
-  %a = call ptr @exchange(ptr %array, i64 $AT_SHOWN, ptr %none)
-  %b = call ptr @exchange(ptr %array, i64 $AT_VALUE, ptr %value)
-  %c = call ptr @exchange(ptr %array, i64 $AT_DEVICE, ptr %device)
-  %d = call ptr @exchange(ptr %array, i64 $AT_LOCATION, ptr %line)
-  ret ptr %array
-no:
-  call void @drop(ptr %line)
-  release %value, %device
-  ret ptr null
-}
-; A new Array with a value on a device, references to which are taken over, made by a line; null for an error.
-define internal ptr @wrap(ptr %value, ptr %device, i64 %elements) {
-  %line = call ptr @locate(i64 %elements)
-  %array = call ptr @wrap_at(ptr %value, ptr %device, ptr %line)
-  ret ptr %array
-}
-; What a part of an Array refers to beside it, a new reference: None for what is no part itself.  Null for an error.
-define internal ptr @outer_part(ptr %array) {
-  %part = call ptr @word(ptr %array, i64 $AT_PART)
-  %is = call i1 @is_there(ptr %part)
-  if %is goto ask, none:
-  hold @_Py_NoneStruct
-  ret ptr @_Py_NoneStruct
-ask:
-  hold %part
-  %looker = call ptr @state_word(i64 $LIVE_PART)
-  %live = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %looker, ptr %part, ptr null)
-  release %part
-  ret ptr %live
-}
+# A method in Python for an object and however many arguments: so many by position, and those that `names` has.
+def call_python(method: ptr, self: ptr, arguments: ptr, count: i64, positional: i64, names: ptr) -> ptr:
+    all = PyTuple_New(count + 1)
+    if not all:
+        return null
+    hold(self)
+    PyTuple_SetItem(all, 0, self)
+    for k in range(count):
+        hold(arguments.ptr[k])
+        PyTuple_SetItem(all, k + 1, arguments.ptr[k])
+    made = PyObject_Vectorcall(method, all + TUPLE, positional + 1, names)
+    release(all)
+    return made
+
+# The copy of an array; null for an error.
+def copy_of(array: ptr) -> ptr:
+    argument = array
+    return PyObject_VectorcallMethod(state.COPY, address(argument), 1, null)
+
+# The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
+def known_line(frame: ptr, elements: i64) -> ptr:
+    code = PyFrame_GetCode(frame)
+    release(code)
+    offset = i64(PyFrame_GetLasti(frame))
+    line = line_of(i64(code), offset)
+    if line.i64[0] != i64(code) or line.i64[1] != offset:
+        return null
+    hold(line.ptr[2])
+    line.i64[3] += elements
+    return line.ptr[2]
+
+@inline
+def line_of(code: i64, offset: i64) -> ptr:
+    return lines + LINEBYTES * (((unsigned(code) >> 4) + (unsigned(offset) >> 1)) & LASTLINE)
+
+# The user's line that is running, which reads or writes so many elements, as a new reference; null for an error.
+def locate(elements: i64) -> ptr:
+    frame = PyEval_GetFrame()
+    if not frame:
+        hold(None)
+        return None
+    known = known_line(frame, elements)
+    if not known:
+        return learn_line(frame)
+    if elements == 0:
+        return known
+    line = line_of(i64(PyTuple_GetItem(known, 0)), integer(PyTuple_GetItem(known, 1)))
+    count = line.i64[3]
+    if count < COUNTED:
+        return known
+    line.i64[3] = 0
+    number = PyLong_FromLongLong(count)
+    said = PyObject_CallFunctionObjArgs(state.COUNT, frame, number, null)
+    drop(number)
+    if not said:
+        release(known)
+        return null
+    release(said)
+    return known
+
+# The user's line in a frame or in one that called it, asked of Python and remembered; null for an error.
+def learn_line(frame: ptr) -> ptr:
+    made = PyObject_CallFunctionObjArgs(state.LOCATE, frame, null)
+    if not made or made.CLASS is not PyTuple_Type:
+        return made
+    code = i64(PyTuple_GetItem(made, 0))
+    offset = integer(PyTuple_GetItem(made, 1))
+    line = line_of(code, offset)
+    old = line.ptr[2]
+    hold(made)
+    line.i64[0] = code
+    line.i64[1] = offset
+    line.ptr[2] = made
+    line.i64[3] = 0
+    drop(old)
+    return made
+
+# As `locate`, from a frame of this package that was called by the user's, or by one more such frame.
+def locate_above() -> ptr:
+    frame = PyEval_GetFrame()
+    if not frame:
+        hold(None)
+        return None
+    first = PyFrame_GetBack(frame)
+    if first:
+        near = known_line(first, 0)
+        if near:
+            release(first)
+            return near
+        second = PyFrame_GetBack(first)
+        release(first)
+        if second:
+            far = known_line(second, 0)
+            release(second)
+            if far:
+                return far
+    return learn_line(frame)
+
+# As `wrap`, for a line that is taken over too.
+def wrap_at(value: ptr, device: ptr, line: ptr) -> ptr:
+    array = PyType_GenericAlloc(state.ARRAY, 0) if line else null
+    if array:
+        hold(None)
+        array.AT_SHOWN = None
+        array.AT_VALUE = value
+        array.AT_DEVICE = device
+        array.AT_LOCATION = line
+        return array
+    drop(line)
+    release(value, device)
+    return null
+
+# A new Array with a value on a device, references to which are taken over, made by a line; null for an error.
+def wrap(value: ptr, device: ptr, elements: i64) -> ptr:
+    return wrap_at(value, device, locate(elements))
+
+# What a part of an Array refers to beside it, a new reference: None for what is no part itself.  Null for an error.
+def outer_part(array: ptr) -> ptr:
+    part = array.AT_PART
+    if not is_there(part):
+        hold(None)
+        return None
+    hold(part)
+    live = PyObject_CallFunctionObjArgs(state.LIVE_PART, part, null)
+    release(part)
+    return live
 """

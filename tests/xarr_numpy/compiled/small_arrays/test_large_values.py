@@ -234,4 +234,4 @@ def test_offsets_of_nodes_are_looked_for_in_samples() -> None:
     offsets = methods.all_offsets(xarr.Array)
     wanted = {f"{prefix}{name}" for (_, prefix), names in methods.OTHER_FIELDS.items() for name in names}
     assert offsets.keys() == {*methods.FIELDS} | wanted
-    assert "@large_node(" in large_values.LARGE
+    assert "def large_node(" in large_values.LARGE

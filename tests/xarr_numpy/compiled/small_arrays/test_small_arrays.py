@@ -6,6 +6,7 @@ What the methods compute is compared in `tests/arrays/test_native_methods.py`, c
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import pytest
 
 import xarr
+from xarr.errors import BackendError
 from xarr.runtime.handles import Handle
 
 pytest.importorskip("llvmlite")
 
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.small_arrays import (
     complex_division,
@@ -32,6 +35,7 @@ from xarr_numpy.compiled.small_arrays import (
     subscripts,
     unary,
 )
+from xarr_numpy.compiled.typed_python import compile_functions
 
 USUAL: Any = SimpleNamespace(context=object())
 
@@ -84,27 +88,26 @@ def test_every_operator_has_its_methods() -> None:
     assert {*unary.METHODS, "__getitem__", "__setitem__"} <= {*names}
 
 
-def test_the_text_has_no_name_that_was_not_filled_in() -> None:
+def test_the_text_has_a_function_for_each_method() -> None:
     fields = dict.fromkeys(methods.all_offsets(xarr.Array), 16)
-    text = methods.module_text(["__add__", "__getitem__", "__setitem__"], ["sum"], fields, 64)
-    assert "$" not in text and "define ptr @method.sum(" in text
-    assert "$" not in subscripts.subscript_text(fields, 1, 2, 64)
-    assert "@read_selected(" in selections.SELECTING and "@broadcast_size(" in shapes.SHAPES
-    assert "@host.results(" in host_checks.CHECKS
-    assert "@compute.add(" in operators.compute_text(operator_rows.OPERATORS[0], fields)
-    assert "@host.operand(" in host_operands.OPERANDS and "@host.operand(" in host_calls.call_text(fields)
-    assert "@divide(" in objects.text(complex_division.division_text(), fields)
-    with pytest.raises(KeyError):
-        objects.text("$UNKNOWN", fields)
+    text = methods.module_text(["__add__", "__getitem__", "__setitem__", "__abs__"], ["sum"], fields, 64)
+    for name in ("__add__", "__getitem__", "__setitem__", "__abs__", "sum"):
+        assert f"\ndef method_{name}(" in text
+    own = operators.compute_text(operator_rows.OPERATORS[0])
+    parts = [
+        selections.SELECTING,
+        shapes.SHAPES,
+        host_checks.CHECKS,
+        host_operands.OPERANDS,
+        host_calls.CALLS,
+    ]
+    for part in (*parts, complex_division.DIVISION, subscripts.subscript_text(), own):
+        (first, *_) = re.findall(r"^def (\w+)\(", part, re.M)
+        assert f"\ndef {first}(" in text
+    assert unary.method_text("__neg__", 8).count("(state + 8)") == 1
 
 
-def test_loops_are_written_out() -> None:
-    loop = "  for %k from 2 below %n, %sum from 0 then %more\n  %more = add i64 %sum, %k\n  end %k\n  ret i64 %sum"
-    text = objects.text(loop, {})
-    assert "for %k" not in text and "end %k" not in text
-    assert "%k = phi i64 [ 2, %k.first ], [ %k.next, %k.last ]" in text
-    assert (
-        "%sum = phi i64 [ 0, %k.first ], [ %more, %k.last ]" in text and text.count("br label %k.last") == 1
-    )
-    left = objects.text("  for %k from 0 below 3\n  br i1 %fine, label %k.last, label %no\n  end %k", {})
-    assert "br label %k.last" not in left and "phi i64 [ 0" in left
+def test_an_unknown_name_in_capital_letters_is_an_object_outside_that_llvm_refuses() -> None:
+    text = objects.objects(1) + compile_functions("def f() -> ptr:\n    return UNKNOWN\n")
+    with pytest.raises(BackendError, match="UNKNOWN"):
+        llvm_jit.assemble(text)
