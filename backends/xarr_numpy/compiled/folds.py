@@ -30,7 +30,7 @@ from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.codegen.emitter import Functions
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.typed_python import compile_functions
 
 Array = np.ndarray[Any, Any]
 #: Writes the combination of the rows to an array.
@@ -51,44 +51,24 @@ _EXTREMES: Final = (ops.Maximum, ops.Minimum)
 _ARITHMETIC: Final = (ops.Add, ops.Multiply)
 _UNEQUAL: Final = ops.Compare("NE")
 _FOLD: Final = Template("""
-declare ptr @memcpy(ptr, ptr, i64)
-; Of a table of the addresses of so many rows and then of results, the elements from `begin` to `end`.
-define void @fold(ptr %table, i64 %rows, i64 %results, i64 %begin, i64 %end) nounwind {
-entry:
-  %buffers = alloca [3 x ptr], align 8
-  %right.slot = getelementptr ptr, ptr %buffers, i64 1
-  %target.slot = getelementptr ptr, ptr %buffers, i64 2
-  %first = load ptr, ptr %table, align 8
-  %others = getelementptr ptr, ptr %table, i64 %rows
-  %target = load ptr, ptr %others, align 8
-  store ptr %target, ptr %target.slot, align 8
-  %count = sub i64 %end, %begin
-  %rounded = add i64 %count, $last
-  %blocks = sdiv i64 %rounded, $block
-  for %b from 0 below %blocks, %from from %begin then %to
-  %full = add i64 %from, $block
-  %to = call i64 @llvm.smin.i64(i64 %full, i64 %end)
-  for %k from 1 below %rows
-  %is.first = icmp eq i64 %k, 1
-  %left = select i1 %is.first, ptr %first, ptr %target
-  store ptr %left, ptr %buffers, align 8
-  %row = load ptr, ptr %table[%k]
-  store ptr %row, ptr %right.slot, align 8
-  call void @$phase(ptr %buffers, i64 %from, i64 %to)
-  end %k
-  %offset = mul i64 %from, $itemsize
-  %source = getelementptr i8, ptr %target, i64 %offset
-  %length = sub i64 %to, %from
-  %bytes = mul i64 %length, $itemsize
-  for %r from 1 below %results
-  %result = load ptr, ptr %others[%r]
-  %there = getelementptr i8, ptr %result, i64 %offset
-  %copied = call ptr @memcpy(ptr %there, ptr %source, i64 %bytes)
-  end %r
-  ; the next block
-  end %b
-  ret void
-}
+def memcpy(target: ptr, source: ptr, nbytes: i64) -> ptr: ...
+
+# Of a table of the addresses of so many rows and then of results, the elements from `begin` to `end`.
+@exported
+def fold(table: ptr, rows: i64, results: i64, begin: i64, end: i64):
+    buffers = stack(ptr, 3)
+    others = table + 8 * rows
+    target = others.ptr[0]
+    buffers.ptr[2] = target
+    for b in range((end - begin + $block - 1) / $block):
+        first = begin + $block * b
+        last = first + $block if first + $block < end else end
+        for k in range(1, rows):
+            buffers.ptr[0] = table.ptr[0] if k == 1 else target
+            buffers.ptr[1] = table.ptr[k]
+            call(void, $phase, buffers, first, last)
+        for r in range(1, results):
+            memcpy(others.ptr[r] + $itemsize * first, target + $itemsize * first, $itemsize * (last - first))
 """)
 _FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 4)
 
@@ -113,7 +93,7 @@ class MachineFold:
     def __init__(self, op: ops.Binary, unit: DType, keeps: int) -> None:
         self._unit = unit
         self.text = fold_text(op, unit, keeps)
-        self._code = llvm_jit.compile_module(self.text, ["fold"])
+        self._code = llvm_jit.compile_module(self.text, ["fold"], serial=("fold",))
         self._function = _FUNCTION(self._code.addresses["fold"])
 
     def __call__(self, rows: Sequence[Array], outs: Sequence[Array]) -> bool:
@@ -158,10 +138,8 @@ def fold_text(op: ops.Binary, unit: DType, keeps: int = 0) -> str:
     """The function `fold` in LLVM IR."""
     functions = Functions()
     (phase,) = functions.add(_pair(op, unit, keeps), is_inner=True)
-    functions.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
-    block = BLOCK_BYTES // unit.itemsize
-    numbers = {"block": block, "last": block - 1, "itemsize": unit.itemsize}
-    functions.texts.append(expand(_FOLD.substitute(numbers, phase=phase)))
+    numbers = {"block": BLOCK_BYTES // unit.itemsize, "itemsize": unit.itemsize}
+    functions.texts.append(compile_functions(_FOLD.substitute(numbers, phase=phase)))
     return functions.module()
 
 

@@ -40,9 +40,9 @@ class IteratedKernel:
         self.program = group.kernel
         self._scalars = LoopKernel(group.scalars)
         functions, names = emitter.functions_of(self.program)
-        functions.declarations |= wavefront_code.DECLARATIONS
         functions.texts.append(wavefront_code.driver(self.program, names))
-        self._code = llvm_jit.compile_module(functions.module(), ["steps", "ranges", "boundaries"])
+        names = ["steps", "ranges", "boundaries"]
+        self._code = llvm_jit.compile_module(functions.module(), names, serial=(*names, "front"))
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
         self._steps = steps(self._code.addresses["steps"])

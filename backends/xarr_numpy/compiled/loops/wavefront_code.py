@@ -1,4 +1,4 @@
-"""What repeats a kernel, as LLVM IR: step after step, or rows of it through several steps.
+"""What repeats a kernel, in machine code: step after step, or rows of it through several steps.
 
     void steps(ptr ab, ptr ba, i64 count)               all phases, `count` times, with alternating tables
     void ranges(ptr arguments, i64 begin, i64 end)          these ranges of rows, without what is next to boundaries
@@ -9,128 +9,66 @@
 
 from __future__ import annotations
 
+from string import Template
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.typed_python import compile_functions
 
 #: The numbers that functions get, by position; the first two are tables of buffers.
-_ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
+_ARGUMENTS: Final = ("ab", "ba", "rows", "ranges", "steps", "radius", "block")
 FIELDS: Final = len(_ARGUMENTS)
-#: What the driver calls of LLVM's.
-DECLARATIONS: Final = frozenset(f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smax", "smin"))
+
+_TEXT: Final = Template("""
+@exported
+def steps(ab: ptr, ba: ptr, count: i64):
+    for t in range(count):
+        table = ba if t & 1 else ab
+$CALLS
+
+# Rows from `low` to `high` through all steps, each of which leaves out some more at both ends.
+def front(arguments: ptr, low: i64, high: i64, grow: i64, shrink: i64, block: i64):
+    rows = high + arguments.RADIUS * arguments.STEPS - low
+    first = low
+    for b in range((rows + block - 1) / block):
+        for t in range(arguments.STEPS):
+            begin = low + t * grow
+            end = high - t * shrink
+            behind = first - t * arguments.RADIUS
+            if begin < behind:
+                begin = behind
+            if end > behind + block:
+                end = behind + block
+            if begin < end:
+                call(void, $PHASE, arguments.BA if t & 1 else arguments.AB, begin, end)
+        first += block
+
+@exported
+def ranges(arguments: ptr, begin: i64, end: i64):
+    count = arguments.RANGES
+    for k in range(begin, end):
+        low = k * arguments.ROWS / count
+        high = (k + 1) * arguments.ROWS / count
+        grow = 0 if k == 0 else arguments.RADIUS
+        shrink = 0 if k + 1 == count else arguments.RADIUS
+        front(arguments, low, high, grow, shrink, arguments.BLOCK)
+
+@exported
+def boundaries(arguments: ptr, begin: i64, end: i64):
+    back = -arguments.RADIUS
+    around = 4 * arguments.STEPS * arguments.RADIUS + 1
+    for k in range(begin, end):
+        boundary = (k + 1) * arguments.ROWS / arguments.RANGES
+        front(arguments, boundary, boundary, back, back, around)
+""")
 
 
 def driver(kernel: Kernel, names: list[str]) -> str:
-    """The functions for a kernel whose phases have these names."""
-    return expand("\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()]))
-
-
-def _steps(kernel: Kernel, names: list[str]) -> str:
-    extents = [phase.extent for phase in kernel.phases]
-    calls = "\n".join(
-        f"  call void @{name}(ptr %table, i64 0, i64 {extent})"
-        for name, extent in zip(names, extents, strict=True)
-    )
-    return f"""\
-define void @steps(ptr %ab, ptr %ba, i64 %count) nounwind {{
-entry:
-  for %t from 0 below %count
-  %odd = trunc i64 %t to i1
-  %table = select i1 %odd, ptr %ba, ptr %ab
-{calls}
-  end %t
-  ret void
-}}
-"""
-
-
-def _front(name: str) -> str:
-    """Rows from `low` to `high` through all steps, each of which leaves out some more at both ends."""
-    return f"""\
-define internal void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block) nounwind {{
-entry:
-  %ab = load ptr, ptr %arguments, align 8
-  %at1 = getelementptr i64, ptr %arguments, i64 1
-  %ba = load ptr, ptr %at1, align 8
-{_reads("steps", "radius")}
-  %behind = mul i64 %radius, %steps
-  %last = add i64 %high, %behind
-  %rows = sub i64 %last, %low
-  %most = add i64 %rows, %block
-  %rounded = sub i64 %most, 1
-  %blocks = sdiv i64 %rounded, %block
-  for %b from 0 below %blocks, %first from %low then %next
-  for %t from 0 below %steps
-  %left = mul i64 %t, %grow
-  %lowest = add i64 %low, %left
-  %right = mul i64 %t, %shrink
-  %highest = sub i64 %high, %right
-  %lag = mul i64 %t, %radius
-  %from = sub i64 %first, %lag
-  %to = add i64 %from, %block
-  %begin = call i64 @llvm.smax.i64(i64 %lowest, i64 %from)
-  %end = call i64 @llvm.smin.i64(i64 %highest, i64 %to)
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %run, label %t.last
-run:
-  %odd = trunc i64 %t to i1
-  %table = select i1 %odd, ptr %ba, ptr %ab
-  call void @{name}(ptr %table, i64 %begin, i64 %end)
-  end %t
-  %next = add i64 %first, %block
-  end %b
-  ret void
-}}
-"""
-
-
-def _reads(*names: str) -> str:
-    """Lines that read these numbers."""
-    return "\n".join(
-        f"  %at{number} = getelementptr i64, ptr %arguments, i64 {number}\n"
-        f"  %{name} = load i64, ptr %at{number}, align 8"
-        for name, number in zip(names, map(_ARGUMENTS.index, names), strict=True)
-    )
-
-
-def _ranges() -> str:
-    return f"""\
-define void @ranges(ptr %arguments, i64 %begin, i64 %end) nounwind {{
-entry:
-{_reads("rows", "ranges", "radius", "block")}
-  for %k from %begin below %end
-  %k1 = add i64 %k, 1
-  %lows = mul i64 %k, %rows
-  %low = sdiv i64 %lows, %ranges
-  %highs = mul i64 %k1, %rows
-  %high = sdiv i64 %highs, %ranges
-  %is.first = icmp eq i64 %k, 0
-  %is.last = icmp eq i64 %k1, %ranges
-  %grow = select i1 %is.first, i64 0, i64 %radius
-  %shrink = select i1 %is.last, i64 0, i64 %radius
-  call void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)
-  end %k
-  ret void
-}}
-"""
-
-
-def _boundaries() -> str:
-    return f"""\
-define void @boundaries(ptr %arguments, i64 %begin, i64 %end) nounwind {{
-entry:
-{_reads("rows", "ranges", "steps", "radius")}
-  %reach = mul i64 %steps, %radius
-  %twice = mul i64 %reach, 4
-  %around = add i64 %twice, 1
-  %back = sub i64 0, %radius
-  for %k from %begin below %end
-  %k1 = add i64 %k, 1
-  %rows.before = mul i64 %k1, %rows
-  %boundary = sdiv i64 %rows.before, %ranges
-  call void @front(ptr %arguments, i64 %boundary, i64 %boundary, i64 %back, i64 %back, i64 %around)
-  end %k
-  ret void
-}}
-"""
+    """The functions for a kernel whose phases have these names, in LLVM IR."""
+    fields = [
+        f"{name.upper()}: {'i64' if number > 1 else 'ptr'} = {8 * number}\n"
+        for number, name in enumerate(_ARGUMENTS)
+    ]
+    phases = zip(names, kernel.phases, strict=True)
+    calls = "\n".join([f"        call(void, {name}, table, 0, {phase.extent})" for name, phase in phases])
+    return compile_functions("".join(fields) + _TEXT.substitute(CALLS=calls, PHASE=names[-1]))

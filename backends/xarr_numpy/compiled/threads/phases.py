@@ -172,7 +172,7 @@ def _start(function: int, argument: int) -> None:
 @cache
 def _functions() -> dict[str, int]:
     text = code.text(time.CLOCK_MONOTONIC, platform.machine())
-    machine_code = llvm_jit.compile_module(text, ["share", "serve"])
+    machine_code = llvm_jit.compile_module(text, ["share", "serve"], serial=("",))
     _keep(machine_code)
     return machine_code.addresses
 

@@ -1,4 +1,4 @@
-"""Threads that share the iterations of a phase, as LLVM IR: no Python, and so no lock of it, is between them.
+"""Threads that share the iterations of a phase, in machine code: no Python, and so no lock of it, is between them.
 
     i64 share(ptr pool, ptr phase, ptr buffers, i64 begin, i64 end, i64 least, i64 parts, i64 wake, i64 most)
         runs the iterations from `begin` on; the first that was not run: `end`, or less after `most` nanoseconds
@@ -18,10 +18,11 @@ Sources: LLVM Language Reference, "Atomic Memory Ordering Constraints"; CPython,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from string import Template
 from typing import Final
 
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.typed_python import compile_functions
 from xarr_numpy.processor import PROCESSOR
 
 #: Bytes between numbers that different threads write, two cache lines.
@@ -47,207 +48,129 @@ LOOKS: Final = 64
 
 #: What tells the processor that a thread looks out for what another writes, and what declares it.
 _PAUSES: Final[Mapping[str, tuple[str, str]]] = {
-    "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
-    "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
-    "arm64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
+    "x86_64": ("llvm_x86_sse2_pause()", "def llvm_x86_sse2_pause(): ..."),
+    "aarch64": ("llvm_aarch64_hint(1)", "def llvm_aarch64_hint(kind: i32): ..."),
+    "arm64": ("llvm_aarch64_hint(1)", "def llvm_aarch64_hint(kind: i32): ..."),
+}
+#: What names in capital letters stand for.
+_CONSTANTS: Final = {
+    **{"GATE": GATE, "NEXT": NEXT, "WORKERS": WORKERS, "FIRST": FIRST, "APART": APART},
+    **{"POOL": POOL, "LOCK": LOCK, "DONE": DONE, "GRAIN": GRAIN, "LOOKS": LOOKS},
+    **{
+        "OPEN": _OPEN,
+        "CALLER_SLEEPS": _CALLER_SLEEPS,
+        "INSIDE": _INSIDE,
+        "AWAKE": PROCESSOR.awake_nanoseconds,
+    },
 }
 
-_DECLARATIONS: Final = """
-declare void @PyThread_release_lock(ptr)
-declare i32 @PyThread_acquire_lock(ptr, i32)
-declare i32 @clock_gettime(i32, ptr)
-declare i32 @sched_yield()
-"""
+_TEXT: Final = Template("""
+def PyThread_release_lock(lock: ptr): ...
+def PyThread_acquire_lock(lock: ptr, waits: i32) -> i32: ...
+def clock_gettime(clock: i32, time: ptr) -> i32: ...
+def sched_yield() -> i32: ...
+$DECLARED
+
+def now() -> i64:
+    time = stack(i64, 2)
+    clock_gettime($CLOCK, time)
+    return time.i64[0] * 1000000000 + time.i64[1]
+
+# Look at a gate until one of some bits is as wanted, for a while; the gate.
+def look(gate: ptr, wanted: i64, is_set: i1) -> i64:
+    until = now() + AWAKE
+    while True:
+        for k in range(LOOKS):
+            seen = atomic_load(gate)
+            if ((seen & wanted) != 0) == is_set:
+                return seen
+            $PAUSE
+        sched_yield()
+        if now() > until:
+            return seen
+
+# Take ranges of iterations and run them, while there are some and there is time.
+def ranges(pool: ptr):
+    while True:
+        begin = atomic_load(pool + NEXT)
+        left = pool.JOB_END - begin
+        if left <= 0:
+            return
+        size = left / pool.JOB_PARTS
+        if size < pool.JOB_LEAST:
+            size = pool.JOB_LEAST
+        if size > GRAIN:
+            size = (size + GRAIN - 1) & -GRAIN
+        if size > left:
+            size = left
+        if exchange_if(pool + NEXT, begin, begin + size):
+            call(void, pool.JOB_PHASE, pool.JOB_BUFFERS, begin, begin + size)
+            if now() > pool.JOB_UNTIL:
+                return
+
+@exported
+def serve(worker: ptr):
+    pool = worker.POOL
+    gate = pool + GATE
+    while True:
+        seen = look(gate, OPEN, True)
+        if seen & OPEN:
+            if exchange_if(gate, seen, seen + 1):
+                ranges(pool)
+                atomic_and(gate, ~OPEN)
+                if atomic_sub(gate, 1) == CALLER_SLEEPS + 1:
+                    PyThread_release_lock((pool + WORKERS).DONE)
+            continue
+        atomic_xchg(worker, 1)
+        if atomic_load(gate) & OPEN and exchange_if(worker, 1, 0):
+            continue
+        PyThread_acquire_lock(worker.LOCK, 1)
+
+@exported
+def share(
+    pool: ptr, phase: ptr, buffers: ptr, begin: i64, end: i64, least: i64, parts: i64, wake: i64, most: i64
+) -> i64:
+    if not exchange_if(pool, 0, 1):
+        call(void, phase, buffers, begin, end)
+        return end
+    pool.JOB_PHASE = phase
+    pool.JOB_BUFFERS = buffers
+    pool.JOB_END = end
+    pool.JOB_LEAST = least
+    pool.JOB_PARTS = parts
+    pool.JOB_UNTIL = now() + most
+    atomic_store(pool + NEXT, begin)
+    gate = pool + GATE
+    atomic_xchg(gate, OPEN)
+    workers = pool + WORKERS
+    number = workers.i64[0]
+    for k in range(wake if wake < number else number):
+        worker = workers + FIRST + APART * k
+        if exchange_if(worker, 1, 0):
+            PyThread_release_lock(worker.LOCK)
+    ranges(pool)
+    atomic_and(gate, ~OPEN)
+    while True:
+        seen = look(gate, INSIDE, False)
+        if not (seen & INSIDE):
+            break
+        if exchange_if(gate, seen, seen | CALLER_SLEEPS):
+            PyThread_acquire_lock(workers.DONE, 1)
+            break
+    reached = atomic_load(pool + NEXT)
+    atomic_store(gate, 0)
+    atomic_store(pool, 0)
+    return reached
+""")
 
 
 def text(clock: int, architecture: str) -> str:
-    """The module; clock: the number of the system's monotonic clock."""
-    pause, declared = _PAUSES.get(architecture, ("", ""))
-    parts = (_DECLARATIONS, declared, _now(clock), _wait(pause), _RANGES, _serve(), _share())
-    return expand("\n".join(parts))
-
-
-def _now(clock: int) -> str:
-    return f"""
-define internal i64 @now() nounwind {{
-  %time = alloca [2 x i64], align 8
-  %status = call i32 @clock_gettime(i32 {clock}, ptr %time)
-  %seconds = load i64, ptr %time, align 8
-  %rest = load i64, ptr %time[1]
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-}}"""
-
-
-def _wait(pause: str) -> str:
-    """Look at a gate until one of some bits is as wanted, for a while; the gate."""
-    return f"""
-define internal i64 @look(ptr %gate, i64 %bits, i1 %set) nounwind {{
-entry:
-  %start = call i64 @now()
-  %until = add i64 %start, {PROCESSOR.awake_nanoseconds}
-  then look:
-  %n = phi i64 [ 0, %entry ], [ %n1, %again ], [ 0, %clock ]
-  %state = load atomic i64, ptr %gate seq_cst, align 8
-  %these = and i64 %state, %bits
-  %some = icmp ne i64 %these, 0
-  %differs = xor i1 %some, %set
-  unless %differs goto end, again:
-  {pause}
-  %n1 = add i64 %n, 1
-  %long = icmp eq i64 %n1, {LOOKS}
-  unless %long goto look, clock:
-  %yielded = call i32 @sched_yield()
-  %time = call i64 @now()
-  %late = icmp sgt i64 %time, %until
-  unless %late goto look, end:
-  ret i64 %state
-}}"""
-
-
-def _load_fields(names: Sequence[str], base: str, offset: int, kinds: Mapping[str, str]) -> str:
-    """Lines that load numbers side by side."""
-    lines = []
-    for k, name in enumerate(names):
-        lines.append(f"  %{name}.slot = getelementptr i8, ptr {base}, i64 {offset + 8 * k}")
-        lines.append(f"  %{name} = load {kinds.get(name, 'i64')}, ptr %{name}.slot, align 8")
-    return "\n".join(lines)
-
-
-_KINDS: Final = {"phase": "ptr", "buffers": "ptr", "lock": "ptr", "done": "ptr", "pool": "ptr"}
-
-#: Take ranges of iterations and run them, while there are some and there is time.
-_RANGES: Final = f"""
-define internal void @ranges(ptr %pool) nounwind {{
-entry:
-{_load_fields(JOB_FIELDS, "%pool", JOB, _KINDS)}
-  %next.slot = getelementptr i8, ptr %pool, i64 {NEXT}
-  then take:
-  %begin = load atomic i64, ptr %next.slot monotonic, align 8
-  %left = sub i64 %end, %begin
-  %some = icmp sgt i64 %left, 0
-  unless %some goto none, cut:
-  %part = sdiv i64 %left, %parts
-  %is.little = icmp slt i64 %part, %least
-  %piece = select i1 %is.little, i64 %least, i64 %part
-  %is.long = icmp sgt i64 %piece, {GRAIN}
-  %more = add i64 %piece, {GRAIN - 1}
-  %rounded = and i64 %more, {-GRAIN}
-  %length = select i1 %is.long, i64 %rounded, i64 %piece
-  %is.last = icmp sgt i64 %length, %left
-  %size = select i1 %is.last, i64 %left, i64 %length
-  %after = add i64 %begin, %size
-  %exchanged = cmpxchg ptr %next.slot, i64 %begin, i64 %after monotonic monotonic
-  %is.mine = extractvalue {{ i64, i1 }} %exchanged, 1
-  unless %is.mine goto take, run:
-  call void %phase(ptr %buffers, i64 %begin, i64 %after)
-  %now = call i64 @now()
-  %is.late = icmp sgt i64 %now, %until
-  unless %is.late goto take, none:
-  ret void
-}}"""
-
-
-def _serve() -> str:
-    return f"""
-define void @serve(ptr %worker) nounwind {{
-entry:
-{_load_fields(("lock", "pool"), "%worker", LOCK, _KINDS)}
-  %gate = getelementptr i8, ptr %pool, i64 {GATE}
-  then look:
-  %seen = call i64 @look(ptr %gate, i64 {_OPEN}, i1 true)
-  %seen.open = and i64 %seen, {_OPEN}
-  %is.open = icmp ne i64 %seen.open, 0
-  unless %is.open goto rest, enter:
-  %one.more = add i64 %seen, 1
-  %entered = cmpxchg ptr %gate, i64 %seen, i64 %one.more seq_cst seq_cst
-  %is.in = extractvalue {{ i64, i1 }} %entered, 1
-  unless %is.in goto look, work:
-  call void @ranges(ptr %pool)
-  %closed = atomicrmw and ptr %gate, i64 {~_OPEN} seq_cst
-  %left = atomicrmw sub ptr %gate, i64 1 seq_cst
-  %is.awaited = icmp eq i64 %left, {_CALLER_SLEEPS + 1}
-  unless %is.awaited goto look, tell:
-  %done.slot = getelementptr i8, ptr %pool, i64 {WORKERS + DONE}
-  %done = load ptr, ptr %done.slot, align 8
-  call void @PyThread_release_lock(ptr %done)
-  br label %look
-rest:
-  %was.awake = atomicrmw xchg ptr %worker, i64 1 seq_cst
-  %again = load atomic i64, ptr %gate seq_cst, align 8
-  %again.open = and i64 %again, {_OPEN}
-  %is.open.again = icmp ne i64 %again.open, 0
-  unless %is.open.again goto sleep, rise:
-  %risen = cmpxchg ptr %worker, i64 1, i64 0 seq_cst seq_cst
-  %is.up = extractvalue {{ i64, i1 }} %risen, 1
-  if %is.up goto look, sleep:
-  %woken = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
-  br label %look
-}}"""
-
-
-def _share() -> str:
-    fields = "\n".join(
-        f"  %{name}.put = getelementptr i8, ptr %pool, i64 {JOB + 8 * k}\n"
-        f"  store {_KINDS.get(name, 'i64')} %{name}, ptr %{name}.put, align 8"
-        for k, name in enumerate(JOB_FIELDS)
-    )
-    return f"""
-define i64 @share(ptr %pool, ptr %phase, ptr %buffers, i64 %begin, i64 %end, i64 %least, i64 %parts, i64 %wake,
-    i64 %most) nounwind {{
-entry:
-  %took = cmpxchg ptr %pool, i64 0, i64 1 seq_cst seq_cst
-  %is.free = extractvalue {{ i64, i1 }} %took, 1
-  if %is.free goto open, alone:
-  call void %phase(ptr %buffers, i64 %begin, i64 %end)
-  ret i64 %end
-open:
-  %started = call i64 @now()
-  %until = add i64 %started, %most
-{fields}
-  %next.slot = getelementptr i8, ptr %pool, i64 {NEXT}
-  store atomic i64 %begin, ptr %next.slot monotonic, align 8
-  %gate = getelementptr i8, ptr %pool, i64 {GATE}
-  %opened = atomicrmw xchg ptr %gate, i64 {_OPEN} seq_cst
-  %workers = getelementptr i8, ptr %pool, i64 {WORKERS}
-  %number = load i64, ptr %workers, align 8
-  %is.less = icmp slt i64 %wake, %number
-  %called = select i1 %is.less, i64 %wake, i64 %number
-  then wakes:
-  %w = phi i64 [ 0, %open ], [ %w1, %next ]
-  %is.enough = icmp eq i64 %w, %called
-  if %is.enough goto work, see:
-  %offset = mul i64 %w, {APART}
-  %worker.offset = add i64 %offset, {FIRST}
-  %worker = getelementptr i8, ptr %workers, i64 %worker.offset
-  %roused = cmpxchg ptr %worker, i64 1, i64 0 seq_cst seq_cst
-  %slept = extractvalue {{ i64, i1 }} %roused, 1
-  unless %slept goto next, rouse:
-  %lock.slot = getelementptr i8, ptr %worker, i64 {LOCK}
-  %lock = load ptr, ptr %lock.slot, align 8
-  call void @PyThread_release_lock(ptr %lock)
-  then next:
-  %w1 = add i64 %w, 1
-  br label %wakes
-work:
-  call void @ranges(ptr %pool)
-  %closed = atomicrmw and ptr %gate, i64 {~_OPEN} seq_cst
-  then wait:
-  %seen = call i64 @look(ptr %gate, i64 {_INSIDE}, i1 false)
-  %inside = and i64 %seen, {_INSIDE}
-  %is.over = icmp eq i64 %inside, 0
-  if %is.over goto over, rest:
-  %waits = or i64 %seen, {_CALLER_SLEEPS}
-  %said = cmpxchg ptr %gate, i64 %seen, i64 %waits seq_cst seq_cst
-  %is.said = extractvalue {{ i64, i1 }} %said, 1
-  unless %is.said goto wait, sleep:
-  %done.slot = getelementptr i8, ptr %workers, i64 {DONE}
-  %done = load ptr, ptr %done.slot, align 8
-  %told = call i32 @PyThread_acquire_lock(ptr %done, i32 1)
-  then over:
-  %reached = load atomic i64, ptr %next.slot monotonic, align 8
-  store atomic i64 0, ptr %gate seq_cst, align 8
-  store atomic i64 0, ptr %pool seq_cst, align 8
-  ret i64 %reached
-}}"""
+    """The module in LLVM IR; clock: the number of the system's monotonic clock."""
+    pause, declared = _PAUSES.get(architecture, ("pass", ""))
+    lines = [f"{name} = {value}" for name, value in _CONSTANTS.items()]
+    for k, name in enumerate(JOB_FIELDS):
+        lines.append(
+            f"JOB_{name.upper()}: {'ptr' if name in ('phase', 'buffers') else 'i64'} = {JOB + 8 * k}"
+        )
+    lines.append(_TEXT.substitute(CLOCK=clock, PAUSE=pause, DECLARED=declared))
+    return compile_functions("\n".join(lines))
