@@ -293,6 +293,25 @@ def test_bias_and_relu_join_a_convolution() -> None:
     np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("pool", [lax.max, lax.add])
+def test_relu_between_a_convolution_and_a_pool_joins_the_convolution(pool: Callable[..., Any]) -> None:
+    x, kernel = values(1, (1, 4, 6, 3), "float32"), values(7, (2, 2, 3, 8), "float32")
+    initial = np.float32(-np.inf if pool is lax.max else 0)
+
+    def function(x: Any, kernel: Any) -> Any:
+        result = lax.conv_general_dilated(
+            x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        active = lax.max(result, lax.full_like(result, 0))
+        return lax.reduce_window(active, initial, pool, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    convolution, pooling = groups(function, x, kernel)
+    assert holds([convolution], ops.Convolution) and holds([convolution], ops.Maximum)
+    assert holds([pooling], ops.ReduceWindow) and not holds([pooling], ops.Maximum)
+    result, wanted = both(function, x, kernel)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("sizes", [(20,), (1,)])
 def test_wide_and_trivial_windows_are_left_to_numpy(sizes: Ints) -> None:
     x = values(1, (64,), "float32")

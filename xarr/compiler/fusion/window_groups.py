@@ -54,7 +54,9 @@ class _Grouping:
         self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps)}
         #: A node that is written as part of a later one -> that one.
         self.after = {root: self._consumer(root) for root in self.roots}
-        self.before = {root: self._producer(root) for root in self.roots}
+        #: A group that is written as part of what comes before it is no part of what comes after it, too.
+        written = set(self.after.values())
+        self.before = {root: [x for x in self._producer(root) if x not in written] for root in self.roots}
 
     def run(self) -> Graph:
         absorbed = {node for nodes in self.before.values() for node in nodes}
