@@ -24,7 +24,7 @@ body1:
   %b3.4 = fmul <8 x double> %b3.2, %b3.2
   %b3.5 = fneg <8 x double> %b3.4
   %b3.6 = fcmp olt <8 x double> %b3.5, splat (double 0xC087500000000000)
-  %b3.7 = select <8 x i1> %b3.6, <8 x double> splat (double 0xC087500000000000), <8 x double> %b3.5
+  %b3.7 = select <8 x i1> %b3.6, <8 x double> splat (double 0xC096280000000000), <8 x double> %b3.5
   %b3.8 = fcmp ogt <8 x double> %b3.7, splat (double 0x4086300000000000)
   %b3.9 = select <8 x i1> %b3.8, <8 x double> splat (double 0x4086300000000000), <8 x double> %b3.7
   %b3.10 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b3.9, <8 x double> splat (double 0x3FF71547652B82FE), <8 x double> splat (double 0x4338000000000000))
@@ -80,7 +80,7 @@ body4:
   %b6.10 = fmul <8 x double> %b6.8, %b6.8
   %b6.11 = fneg <8 x double> %b6.10
   %b6.12 = fcmp olt <8 x double> %b6.11, splat (double 0xC087500000000000)
-  %b6.13 = select <8 x i1> %b6.12, <8 x double> splat (double 0xC087500000000000), <8 x double> %b6.11
+  %b6.13 = select <8 x i1> %b6.12, <8 x double> splat (double 0xC096280000000000), <8 x double> %b6.11
   %b6.14 = fcmp ogt <8 x double> %b6.13, splat (double 0x4086300000000000)
   %b6.15 = select <8 x i1> %b6.14, <8 x double> splat (double 0x4086300000000000), <8 x double> %b6.13
   %b6.16 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b6.15, <8 x double> splat (double 0x3FF71547652B82FE), <8 x double> splat (double 0x4338000000000000))

@@ -114,7 +114,7 @@ body18:
   %b20.4 = load <16 x float>, ptr %b20.3, align 4
   %b20.5 = fsub <16 x float> %b20.4, %b2.15
   %b20.6 = fcmp olt <16 x float> %b20.5, splat (float 0xC05A000000000000)
-  %b20.7 = select <16 x i1> %b20.6, <16 x float> splat (float 0xC05A000000000000), <16 x float> %b20.5
+  %b20.7 = select <16 x i1> %b20.6, <16 x float> splat (float 0xC066000000000000), <16 x float> %b20.5
   %b20.8 = fcmp ogt <16 x float> %b20.7, splat (float 0x4056400000000000)
   %b20.9 = select <16 x i1> %b20.8, <16 x float> splat (float 0x4056400000000000), <16 x float> %b20.7
   %b20.10 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b20.9, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
@@ -167,7 +167,7 @@ body22:
   %b24.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b24.10, i32 4, <16 x i1> %b24.7, <16 x float> zeroinitializer)
   %b24.12 = fsub <16 x float> %b24.11, %b2.15
   %b24.13 = fcmp olt <16 x float> %b24.12, splat (float 0xC05A000000000000)
-  %b24.14 = select <16 x i1> %b24.13, <16 x float> splat (float 0xC05A000000000000), <16 x float> %b24.12
+  %b24.14 = select <16 x i1> %b24.13, <16 x float> splat (float 0xC066000000000000), <16 x float> %b24.12
   %b24.15 = fcmp ogt <16 x float> %b24.14, splat (float 0x4056400000000000)
   %b24.16 = select <16 x i1> %b24.15, <16 x float> splat (float 0x4056400000000000), <16 x float> %b24.14
   %b24.17 = call <16 x float> @llvm.fma.v16f32(<16 x float> %b24.16, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))

@@ -1,5 +1,6 @@
 """The functions of compiled loops, against more exact computations and against the NumPy program."""
 
+import ctypes
 import math
 import platform
 from collections.abc import Callable
@@ -44,6 +45,7 @@ FORMS = ("xor", "joined", "swapped")
 FLOAT_OPS = [op for op in own_operations(ops.Unary) if op is not ops.RoundNearestEven]
 OPERATIONS = {op.name: op for op in own_operations(ops.Elementwise)}
 ARITY = {name: op.arity for name, op in OPERATIONS.items()}
+INF, NAN = math.inf, math.nan
 LONG = np.finfo(np.longdouble).nmant > 52
 needs_long = pytest.mark.skipif(not LONG, reason="needs a longdouble that is longer than float64")
 
@@ -212,9 +214,34 @@ def test_arguments_next_to_multiples_of_half_pi(name: str) -> None:
         assert_within(kernel(name, dtype, 8)(x), exact, allowed, x)
 
 
-# --- special values ----------------------------------------------------------------------------------
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64") or platform.system() != "Linux",
+    reason="reads flags of x86-64",
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [
+        ("stablehlo.exponential", [[-INF, -1e30, -1500.0, -1000.0, -747.0, 0.0, -1.0, -2.0]]),
+        ("stablehlo.logistic", [[-INF, -1e30, -1500.0, -1000.0, -747.0, 0.0, -1.0, -2.0]]),
+        ("stablehlo.power", [[0.5] * 8, [INF, 1e30, 3000.0, 2000.0, 1200.0, 0.0, -1.0, 2.0]]),
+    ],
+)
+def test_no_product_underflows_where_the_result_is_zero(
+    name: str, operands: list[list[float]], dtype: Any
+) -> None:
+    """Masks of a softmax are such numbers, and a processor takes a hundred times as long for such products."""
+    function = kernel(name, dtype, 8)
+    arrays = [np.array(each, dtype) for each in operands]
+    flags = ctypes.CDLL(None)
+    flags.feclearexcept(0x3F)
+    got = function(*arrays)
+    underflow = flags.fetestexcept(0x10)
+    assert_same(got[:5], np.zeros(5, dtype))
+    assert not underflow
 
-INF, NAN = math.inf, math.nan
+
+# --- special values ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -82,7 +82,10 @@ def power_of_two(n: Value, shift: int = 0) -> Value:
 
 
 def scale_by_power(x: Value, n: Value) -> Value:
-    """x * 2**n for an integral float n within twice the range of exponents, rounded once."""
+    """x * 2**n for an integral float n within twice the range of exponents, rounded once.
+
+    Where n is twice the exponent of subnormal numbers, both factors are zeros.
+    """
     form = format_of(x)
     half = n.fma(0.5, form.biased)
     rest = n - (half - form.biased)

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr.compiler.functions.arithmetic import power as integer_power
 from xarr.compiler.functions.constant_powers import constant_power, exponent_of, whole_power
-from xarr.compiler.functions.exponential import TAIL
+from xarr.compiler.functions.exponential import TAIL, VANISHING
 from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
@@ -66,7 +66,8 @@ def _single_power(x: Value, y: Value) -> Value:
     logarithm = x.eq(0.0).select(-math.inf, x.eq(math.inf).select(math.inf, logarithm))
     # 1**inf is 1.
     exponent = logarithm.eq(0.0).select(0.0, y.convert(DOUBLE) * logarithm)
-    exponent = at_most(at_least(exponent, -160.0), 160.0)
+    # The power of -1023 is zero: no result of -160 and less is to underflow.
+    exponent = at_most(exponent.lt(-160.0).select(-1023.0, exponent), 160.0)
     magic = format_of(wide).magic
     n = (exponent + magic) - magic
     r = exponent - n
@@ -113,7 +114,7 @@ def _double_power(x: Value, y: Value) -> Value:
     y = at_most(at_least(y, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
     product, lost = two_product(y, high)
     lost = low.fma(y, lost)
-    clamped = at_most(at_least(product, -760.0), 720.0)
+    clamped = at_most(product.lt(-760.0).select(VANISHING[x.dtype], product), 720.0)
     lost = clamped.eq(product).select(lost, 0.0)
     return _exp_of_pair(clamped, lost)
 
