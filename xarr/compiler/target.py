@@ -58,6 +58,10 @@ class Target:
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.
     cache_bytes: int = 2**18
+    #: Bytes that each step of a loop goes through, from which on independent rows go through all steps block by block,
+    #: and what the numbers of rows of a block are multiples of.
+    min_blocked_bytes: int = 2**21
+    min_blocked_rows: int = 16
     #: Bytes of local buffers that a thread has, which is what one iteration of a parallel loop may keep of
     #: intermediate values; loop programs that want more are refused (rule L11 of `loop_ir.verifier`).
     local_bytes: int = 2**17

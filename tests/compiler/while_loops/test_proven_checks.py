@@ -12,7 +12,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.compiler.passes.checks import checks_indices
-from xarr.compiler.while_loops.proven_checks import drop_proven_checks
+from xarr.compiler.while_loops.invariant_checks import drop_proven_checks
 from xarr.ir.graph import Graph
 
 

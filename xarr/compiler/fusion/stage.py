@@ -24,7 +24,7 @@ from xarr.compiler.plan.declared_ranges import declare_ranges
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
-from xarr.compiler.while_loops.proven_checks import drop_proven_checks
+from xarr.compiler.while_loops.invariant_checks import drop_proven_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten

@@ -14,6 +14,7 @@ from typing import Final
 from xarr.compiler.passes.transposed_operands import contract_untransposed
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
+from xarr.compiler.while_loops.batch_blocks import in_blocks
 from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without_checks
 from xarr.compiler.while_loops.filled_arrays import without_initial_values
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
@@ -62,7 +63,14 @@ def lower_loop(
             by_elements = _by_elements(extended, node, operands, schedule.target)
             if by_elements is not None:
                 return by_elements
-    return _loop_of_groups(node.op, node, operands, schedule, fused)
+
+    def lower(node: Node) -> Node:
+        assert isinstance(node.op, ops.While)
+        return _loop_of_groups(node.op, node, node.operands, schedule, fused)
+
+    # Python would take more steps.
+    blocked = in_blocks(node, operands, schedule.target, lower) if min_work <= 1 else None
+    return blocked or _loop_of_groups(node.op, node, operands, schedule, fused)
 
 
 def native_form(loop: ops.While, target: Target) -> NativeLoop | None:
