@@ -3,6 +3,9 @@
 Where no lane of a register is clamped, its elements lie side by side, and one load reads them all.  Whether that is so
 is asked of the first and the last lane, register by register.
 
+An index that never falls from lane to lane, the greatest so far, is one for all lanes if the first and the last have
+the same: `x[maximum.accumulate(where(starts, arange(n), 0))]` mostly reads one element for many.
+
 Comparisons of lanes with one number, `i + 2 < 513`, are of integers that fill one register: they have as few bits as
 lanes allow, and the number is cut off at the first and the last lane.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container
 from typing import Final, NamedTuple
 
+from xarr.compiler.loop_ir.loops import Prefix
 from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, MIRRORED, Value, constant_of
 from xarr_numpy.compiled.codegen.instructions import intrinsic_suffix
 
@@ -53,6 +57,29 @@ def lane_line(index: Value, lanes: Container[Value], varies: Callable[[Value], b
         index, is_low, limit = clamped
         (lows if is_low else highs).append(limit)
     return None
+
+
+def rises(prefix: Prefix) -> bool:
+    """Whether a running total is the greatest integer so far."""
+    combined, pair = prefix.combined, {prefix.left, prefix.right}
+    if combined.op != "select" or combined.dtype.kind not in "iu":
+        return False
+    predicate, greater, less = combined.operands
+    if predicate.op not in ("gt", "ge", "lt", "le") or {greater, less} != pair:
+        return False
+    return predicate.operands == ((greater, less) if predicate.op in ("gt", "ge") else (less, greater))
+
+
+def is_rising(index: Value, rising: Container[Value], varies: Callable[[Value], bool]) -> bool:
+    """Whether an index is one of the values that never fall from lane to lane, perhaps clamped."""
+    for _ in range(_DEEPEST):
+        if index in rising:
+            return True
+        clamped = _clamp_of(index, varies) if index.op == "select" and index.dtype == INT64 else None
+        if clamped is None:
+            return False
+        index = clamped[0]
+    return False
 
 
 def _step(value: Value, lanes: Container[Value], varies: Callable[[Value], bool], depth: int) -> int | None:
@@ -97,13 +124,14 @@ def _clamp_of(index: Value, varies: Callable[[Value], bool]) -> tuple[Value, boo
 
 
 def load_of_line(kind: str, width: int, alignment: int, step: int) -> tuple[str, str, set[str]]:
-    """A function that loads the lanes of a mask: side by side if its first argument says so, else one by one.
+    """A function that loads the lanes of a mask: side by side if its first argument says so, else one by one.  With
+    step 0 all lanes have the first one's element then.
 
     Its name, its text, and declarations of what it calls.
     """
     suffix, lanes = intrinsic_suffix(kind), f"<{width} x i1>"
     load, gather = f"llvm.masked.load.{suffix}.p0", f"llvm.masked.gather.{suffix}.v{width}p0"
-    name = f"line.{suffix}.{'up' if step == 1 else 'down'}"
+    name = f"line.{suffix}.{('all', 'up', 'down')[step]}"
     order = ", ".join(f"i32 {lane}" for lane in reversed(range(width)))
 
     def reverse_lanes(vector: str, register: str) -> str:
@@ -113,13 +141,22 @@ def load_of_line(kind: str, width: int, alignment: int, step: int) -> tuple[str,
     reverse = f"  %reversed = {reverse_lanes(kind, '%side')}\n" if step == -1 else ""
     mask, result = ("%wanted", "%reversed") if step == -1 else ("%mask", "%side")
     first = f"ptr %near, i32 {alignment}, {lanes} {mask}, {kind} zeroinitializer"
+    element = kind.split(" x ")[1].rstrip(">")
+    together = (
+        f"""\
+  %element = load {element}, ptr %near, align {alignment}
+  %first = insertelement {kind} poison, {element} %element, i64 0
+  %side = shufflevector {kind} %first, {kind} poison, <{width} x i32> zeroinitializer
+"""
+        if step == 0
+        else f"  %side = call {kind} @{load}({first})\n"
+    )
     text = f"""\
 define internal {kind} @{name}(i1 %inside, ptr %near, <{width} x ptr> %each, {lanes} %mask) alwaysinline nounwind {{
 entry:
   br i1 %inside, label %together, label %apart
 together:
-{reverse_mask}  %side = call {kind} @{load}({first})
-{reverse}  br label %done
+{reverse_mask}{together}{reverse}  br label %done
 apart:
   %one = call {kind} @{gather}(<{width} x ptr> %each, i32 {alignment}, {lanes} %mask, {kind} zeroinitializer)
   br label %done

@@ -21,6 +21,7 @@ from xarr_numpy.compiled.codegen.lane_lines import (
     LaneLine,
     LaneTest,
     integer_bits,
+    is_rising,
     lane_line,
     lane_test,
     load_of_line,
@@ -163,6 +164,8 @@ class Registers(Gathers):
         self.pointers: dict[Buffer, str] = {}
         #: Values without operands that are vectors, and the scalar that a vector index begins with.
         self.vectors: set[Value] = set()
+        #: Those that never fall from lane to lane.
+        self.rising: set[Value] = set()
         self.base: dict[Value, str] = {}
         #: The lanes that count, None for all; and how many they are, if neighbours are to be read and written as
         #: registers of fewer lanes.
@@ -403,7 +406,11 @@ class Registers(Gathers):
             lanes = self.load_for_all(buffer, address, mask, None if exists else self.pointers_of_nothing)
         elif stride is None:
             line = self._line_of(offset)
-            along = line and self._load_along(buffer, offset, line, address, mask)
+            along = (
+                self._load_along(buffer, offset, line, address, mask)
+                if line
+                else self._load_rising(buffer, offset, address, mask)
+            )
             lanes = along or self.gather(buffer, address, mask)
         elif stride == 1:
             lanes = self._load_lanes(buffer.dtype, address, mask)
@@ -449,15 +456,35 @@ class Registers(Gathers):
         kind = memory_type(buffer.dtype)
         base, _ = self._address(buffer, others)
         near = self.block.line(f"getelementptr {kind}, ptr {base}, i64 {least}")
-        name, text, declarations = load_of_line(
-            memory_type(buffer.dtype, self.width), self.width, alignment(buffer.dtype), step
-        )
+        return self._load_together(buffer, inside, near, addresses, mask, step)
+
+    def _load_rising(self, buffer: Buffer, offset: Affine, addresses: str, mask: str | None) -> str | None:
+        """One element for all lanes whose index never falls, where the first and the last are the same."""
+        varying = [(value, factor) for value, factor in offset.terms if self.block.varies(value)]
+        if mask is not None or numbers_of(buffer.dtype) != 1 or len(varying) != 1:
+            return None
+        ((index, _),) = varying
+        if not is_rising(index, self.rising, self.block.varies):
+            return None
+        lanes, pointers = self.block.operand(index, self.width), f"<{self.width} x ptr>"
+        ends = [
+            self.block.line(f"extractelement <{self.width} x i64> {lanes}, i64 {lane}")
+            for lane in (0, self.width - 1)
+        ]
+        same = self.block.line(f"icmp eq i64 {ends[0]}, {ends[1]}")
+        near = self.block.line(f"extractelement {pointers} {addresses}, i64 0")
+        return self._load_together(buffer, same, near, addresses, mask, 0)
+
+    def _load_together(
+        self, buffer: Buffer, together: str, near: str, addresses: str, mask: str | None, step: int
+    ) -> str:
+        kind, lanes = memory_type(buffer.dtype, self.width), f"<{self.width} x i1>"
+        name, text, declarations = load_of_line(kind, self.width, alignment(buffer.dtype), step)
         self.helpers[name] = text
         self.declarations |= declarations
-        lanes = f"<{self.width} x i1>"
         every = mask or "splat (i1 true)"
-        arguments = f"i1 {inside}, ptr {near}, <{self.width} x ptr> {addresses}, {lanes} {every}"
-        return self.block.line(f"call {memory_type(buffer.dtype, self.width)} @{name}({arguments})")
+        arguments = f"i1 {together}, ptr {near}, <{self.width} x ptr> {addresses}, {lanes} {every}"
+        return self.block.line(f"call {kind} @{name}({arguments})")
 
     def _value_at_first_lane(self, value: Value) -> str:
         """The number of a value on a line in the first lane."""

@@ -6,6 +6,7 @@ from xarr.compiler.loop_ir.loops import Loop, Prefix, Search
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr_numpy.compiled.codegen.accumulators import Phi
 from xarr_numpy.compiled.codegen.instructions import numbers_of, register_type
+from xarr_numpy.compiled.codegen.lane_lines import rises
 from xarr_numpy.compiled.codegen.vector_loops import VectorLoops
 from xarr_numpy.processor import PROCESSOR
 
@@ -73,6 +74,7 @@ class ScanLoops(VectorLoops):
         """One register an iteration; each goes on from the total of those before."""
         self.vectors.add(loop.index)
         self.vectors.update(prefix.running for prefix in loop.prefixes)
+        self.rising.update(prefix.running for prefix in loop.prefixes if rises(prefix))
         initial = [prefix.initial for prefix in loop.prefixes]
         self.compute(initial)
         held = [self.block.operand(value, self.width) for value in initial]

@@ -10,8 +10,10 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr.compiler.loop_ir.loops import index_value
+from xarr.compiler.loop_ir.loops import Kernel, index_value
 from xarr.compiler.loop_ir.scalars import INT64, Value, Values
+from xarr.compiler.plan.loop_programs import LoopPrograms
+from xarr_numpy.compiled.codegen.emitter import emit
 from xarr_numpy.compiled.codegen.lane_lines import lane_line
 
 pytest.importorskip("llvmlite")
@@ -91,3 +93,40 @@ def test_lines() -> None:
     ]
     for number, (make, wanted) in enumerate(rows):
         assert line_of(make) == wanted, number
+
+
+FILLS: dict[str, Callable[[Any, Any], Any]] = {
+    "the last that is marked": lambda marks, i: xarr.maximum.accumulate(xarr.where(marks, i, 0)),
+    "clamped": lambda marks, i: xarr.clip(xarr.maximum.accumulate(xarr.where(marks, i, -3)), 2, 150),
+    "the greatest number": lambda marks, i: xarr.maximum.accumulate((i * 7919) % 61),
+    "narrow": lambda marks, i: xarr.maximum.accumulate(xarr.where(marks, i, 0).astype("int16")),
+    "the least": lambda marks, i: xarr.minimum.accumulate(200 - i * marks),
+    "a sum": lambda marks, i: xarr.cumsum(xarr.where(marks, 1, 0)) - 1,
+}
+
+
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bool", "int8", "complex128", "float16"])
+def test_indices_that_never_fall(name: str, dtype: str) -> None:
+    random = np.random.default_rng(1)
+    x = xarr.asarray(random.integers(0, 50, 203).astype(dtype))
+
+    def function(x: Any, marks: Any) -> Any:
+        return x[FILLS[name](marks, xarr.arange(203))]
+
+    for part in (0.0, 0.02, 0.3, 1.0):
+        marks = xarr.asarray(random.random(203) < part)
+        with xarr.config(fusion="off"):
+            wanted = np.asarray(xarr.jit(function)(x, marks))
+        assert_same(np.asarray(xarr.jit(function)(x, marks)), wanted)
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_which_indices_never_fall(name: str) -> None:
+    def function(x: Any, marks: Any) -> Any:
+        return x[FILLS[name](marks, xarr.arange(203))] * 2
+
+    loops = xarr.jit(function).lower("f64[203]", "pred[203]").stage("loops")
+    assert isinstance(loops, LoopPrograms)
+    texts = [emit(each)[0] for _, each in loops.programs if isinstance(each, Kernel)]
+    assert any("@line." in text for text in texts) == (name not in ("the least", "a sum", "narrow"))
