@@ -33,7 +33,7 @@ LOOSE: Final = {
     **dict.fromkeys(
         ("compiler.pipeline", "compiler.programs", "compiler.object_cache"), "compiler/pipeline.py"
     ),
-    "compiler.sort_keys": "compiler/passes",
+    **dict.fromkeys(("compiler.sort_keys", "compiler.narrow_integers"), "compiler/passes"),
 }
 
 _WIDTH: Final = 148

@@ -32,6 +32,8 @@ class Processor(Target):
 
     has_empty_arrays = True
     has_strided_updates = True
+    min_blocked_bytes = 2**21
+    min_narrow_bytes = 2**14
 
     # --- registers ---------------------------------------------------------------------------------------
     #: Bytes of a number, complex ones too, that is copied by way of a register.

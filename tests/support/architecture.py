@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
         *(
             "compiler.sort_keys",
+            "compiler.narrow_integers",
             "compiler.fusion.groups",
             "compiler.fusion.window_work",
         ),

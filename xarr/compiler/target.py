@@ -59,9 +59,14 @@ class Target:
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.
     cache_bytes: int = 2**18
     #: Bytes that each step of a loop goes through, from which on independent rows go through all steps block by block,
-    #: and what the numbers of rows of a block are multiples of.
-    min_blocked_bytes: int = 2**21
+    #: 0 if they never do; bytes of all arrays of a step on one block, and what its numbers of rows are multiples of.
+    min_blocked_bytes: int = 0
+    max_block_bytes: int = 2**17
     min_blocked_rows: int = 16
+    #: Bytes of an array of 64-bit integers that a loop carries in 32 bits where they fit, 0 if none does so, and
+    #: iterations of the loop that repay converting it.
+    min_narrow_bytes: int = 0
+    min_narrow_iterations: int = 4
     #: Bytes of local buffers that a thread has, which is what one iteration of a parallel loop may keep of
     #: intermediate values; loop programs that want more are refused (rule L11 of `loop_ir.verifier`).
     local_bytes: int = 2**17

@@ -52,7 +52,7 @@ def exchange(a: Any, table: Any, steps: int = 9) -> Any:
     return lax.fori_loop(0, steps, step, (a, zeros, xarr.asarray(0.0), a > 0))
 
 
-def blocks(function: Function, *arguments: Any) -> bool:
+def goes_by_blocks(function: Function, *arguments: Any) -> bool:
     """Whether one loop of a function stands in another, which goes through blocks."""
     graph = xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("fused")
     assert isinstance(graph, Graph)
@@ -63,16 +63,16 @@ def blocks(function: Function, *arguments: Any) -> bool:
 @pytest.mark.parametrize("count", [4000, 4099, 4111], ids=["divisible", "prime", "another prime"])
 def test_rows_are_what_they_are_alone(count: int) -> None:
     a = normal(count, 8, 9)
-    assert blocks(eliminate, a)
+    assert goes_by_blocks(eliminate, a)
     got, some = np.asarray(xarr.jit(eliminate)(a)), [0, 1, 17, 1000, count - 3, count - 2, count - 1]
-    assert not blocks(eliminate, a[some])
+    assert not goes_by_blocks(eliminate, a[some])
     assert_same(got[some], np.asarray(xarr.jit(eliminate)(a[some])))
 
 
 @pytest.mark.parametrize("count", [60_000, 60_013])
 def test_columns_are_what_they_are_alone(count: int) -> None:
     a, table = normal(5, count), normal(9, 5, 1)
-    assert blocks(exchange, a, table)
+    assert goes_by_blocks(exchange, a, table)
     got = [np.asarray(each) for each in xarr.jit(exchange)(a, table)]
     some = [0, 5, 30_000, count - 2, count - 1]
     alone = [np.asarray(each) for each in xarr.jit(exchange)(a[:, some], table)]
@@ -97,15 +97,15 @@ def test_arguments_stay_as_they_are() -> None:
     assert_same(np.asarray(a), before)
 
 
-def rolled(a: Any) -> Any:
+def roll_rows(a: Any) -> Any:
     return lax.fori_loop(0, 8, lambda k, a: xarr.roll(a, 1, axis=0) * a[:, k][:, None], a)
 
 
-def summed(a: Any) -> Any:
+def subtract_sums(a: Any) -> Any:
     return lax.fori_loop(0, 8, lambda k, a: a - xarr.sum(a, axis=0) * xarr.sum(a, axis=1)[:, None], a)
 
 
-def until_small(a: Any) -> Any:
+def halve_until_small(a: Any) -> Any:
     def step(a: Any) -> Any:
         return a * 0.5 - xarr.sum(a, axis=1)[:, None] * 0.001
 
@@ -123,14 +123,16 @@ def one_column_a_step(a: Any) -> Any:
     return lax.fori_loop(1, 8, step, a)
 
 
-@pytest.mark.parametrize("function", [rolled, summed, until_small, few_steps, one_column_a_step])
+@pytest.mark.parametrize(
+    "function", [roll_rows, subtract_sums, halve_until_small, few_steps, one_column_a_step]
+)
 def test_others_are_left_as_they_are(function: Function) -> None:
-    a = normal(300, 1000) if function is summed else normal(40_000, 8)
-    assert not blocks(function, a)
+    a = normal(300, 1000) if function is subtract_sums else normal(40_000, 8)
+    assert not goes_by_blocks(function, a)
 
 
 def test_small_loops_are_left_as_they_are() -> None:
-    assert not blocks(eliminate, normal(400, 8, 8))
+    assert not goes_by_blocks(eliminate, normal(400, 8, 8))
     graph = xarr.jit(eliminate).lower("f64[400,8,8]").stage("decomposed")
     assert isinstance(graph, Graph)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.While)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xarr.compiler.fusion.partial_updates import update_strided_parts
 from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
+from xarr.compiler.narrow_integers import narrow_carried_integers
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
@@ -23,8 +24,7 @@ from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.plan.declared_ranges import declare_ranges
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
-from xarr.compiler.while_loops.invariant_checks import hoist_checks
-from xarr.compiler.while_loops.invariant_checks import drop_proven_checks
+from xarr.compiler.while_loops.invariant_checks import drop_proven_checks, hoist_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -57,7 +57,7 @@ def fuse(
         graph = multiply_in_order(expand_complex_powers(shift_by_powers_of_two(graph)))
         graph = combine_stacked_parts(graph, target.max_unrolled_terms)
         graph = hoist_checks(share_conditions(drop_proven_checks(graph), target.spare_bytes))
-        graph = check_worst_indices(graph, target)
+        graph = narrow_carried_integers(check_worst_indices(graph, target), target)
     # What a loop, a branch or a call runs may take more memory with groups, unless all does.
     over: list[Graph] = []
     fused = _with_inner(graph, min_work, target, schedule, over, fold)

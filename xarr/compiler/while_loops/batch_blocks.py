@@ -46,7 +46,7 @@ def in_blocks(
     """
     loop = node.op
     assert isinstance(loop, ops.While)
-    if loop.progress is not None or loop.body.ordered:
+    if loop.progress is not None or loop.body.ordered or not target.min_blocked_bytes:
         return None
     rows = zip(loop.body.parameters, loop.body.results, strict=True)
     changing = [old for old, new in rows if new is not old and isinstance(old.type, TensorType)]
@@ -55,17 +55,17 @@ def in_blocks(
         return None
     for axis in range(len(largest.shape)):
         try:
-            return _in_order(*_blocked(loop, operands, target, largest, axis), operands, lowered)
-        except _Unfit:
+            return _in_order(*_cut(loop, operands, target, largest, axis), operands, lowered)
+        except _RowsMeet:
             continue
     return None
 
 
-class _Unfit(Exception):
+class _RowsMeet(Exception):
     """Rows along a dimension depend on one another, or blocks of them do not pay."""
 
 
-class _Block:
+class _RowBlock:
     """A loop for a block of rows, along one dimension of the arrays that have some.
 
     * `axes` - for each carried value that dimension; None for what all rows share,
@@ -94,7 +94,7 @@ class _Block:
         made = [(axis, each.tensor_type) for (_, axis), each in self._known.items() if not each.op.moves]
         rows_alone = sum(type.size for axis, type in made if axis is not None)
         if sum(type.size for axis, type in made if axis is None) > rows_alone:  # anew for each block
-            raise _Unfit
+            raise _RowsMeet
         self.nbytes = sum(type.nbytes for axis, type in made if axis is not None)
 
     def _follow(self) -> None:
@@ -117,12 +117,12 @@ class _Block:
     def _parameter(self, number: int, axis: int | None) -> Node:
         """A parameter, whose rows lie along the same dimension wherever it is used."""
         if self.axes.setdefault(number, axis) != axis:
-            raise _Unfit
+            raise _RowsMeet
         if number not in self.parameters:
             type = self.loop.body.parameters[number].type
             if axis is not None:
                 assert isinstance(type, TensorType)
-                type = type.with_shape(_resized(type.shape, axis, self.rows))
+                type = type.with_shape(_with_size(type.shape, axis, self.rows))
             self.parameters[number] = parameter(type)
         return self.parameters[number]
 
@@ -143,17 +143,17 @@ class _Block:
         """An operation on rows, and their dimension of each of its operands."""
         op, rule = node.op, _RULES.get(type(node.op))
         if not isinstance(node.type, TensorType) or node.type.dynamic:
-            raise _Unfit
+            raise _RowsMeet
         if axis is None:
             if not (op.is_elementwise or isinstance(op, ops.Constant) or rule):
-                raise _Unfit
+                raise _RowsMeet
             return op, [None] * len(node.operands)
         if node.shape[axis] != self.size:
-            raise _Unfit
+            raise _RowsMeet
         if op.is_elementwise:
             return op, [axis if each.shape == node.shape else None for each in node.operands]
         if rule is None:
-            raise _Unfit
+            raise _RowsMeet
         return rule(node, axis, self.rows)
 
     # --- its loop ----------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class _Block:
         axis = self.axes[number]
         if axis is None:
             return whole
-        op = ops.DynamicSlice(_resized(whole.shape, axis, self.rows))
+        op = ops.DynamicSlice(_with_size(whole.shape, axis, self.rows))
         return Node(op, (whole, *_starts(whole, axis, start)))
 
     def _whole(self, number: int, whole: Node, part: Node, start: Node) -> Node:
@@ -186,24 +186,23 @@ class _Block:
         return Node(ops.DynamicUpdateSlice(), (whole, part, *_starts(whole, axis, start)))
 
 
-def _blocked(
+def _cut(
     loop: ops.While, operands: tuple[Node, ...], target: Target, largest: Node, axis: int
-) -> tuple[int, list[_Block]]:
-    """How many blocks of rows a loop has, the first and the last of them, if it has fewer rows."""
+) -> tuple[int, list[_RowBlock]]:
+    """The number of blocks of rows of a loop, the first, and the last if it has fewer rows."""
     first, size = loop.body.parameters.index(largest), largest.shape[axis]
-    few = _Block(loop, first, axis, target.min_blocked_rows)
+    few = _RowBlock(loop, first, axis, target.min_blocked_rows)
     _check_gain(few, operands, target)
-    # Half of the cache is for what lies beside the arrays.
-    most = target.cache_bytes // 2 // max(1, few.nbytes)
+    most = target.max_block_bytes // max(1, few.nbytes)
     if not 0 < 2 * most * few.rows <= size:
-        raise _Unfit
+        raise _RowsMeet
     counts = range(most * few.rows, most * few.rows // 2, -few.rows)
     rows = next((rows for rows in counts if size % rows == 0), counts[0])
-    blocks = [_Block(loop, first, axis, each) for each in (rows, size % rows) if each]
+    blocks = [_RowBlock(loop, first, axis, each) for each in (rows, size % rows) if each]
     return size // rows, blocks
 
 
-def _check_gain(block: _Block, operands: tuple[Node, ...], target: Target) -> None:
+def _check_gain(block: _RowBlock, operands: tuple[Node, ...], target: Target) -> None:
     """Refuse loops whose steps touch little, or that end before reading and writing blocks is repaid."""
     body, touched, carried = block.loop.body, 0, 0
     for number, axis in block.axes.items():
@@ -213,11 +212,11 @@ def _check_gain(block: _Block, operands: tuple[Node, ...], target: Target) -> No
     iterations = block.loop.iterations(Node(block.loop, operands))
     steps = 4 if iterations is None else iterations
     if touched < target.min_blocked_bytes or steps * touched < 4 * carried:
-        raise _Unfit
+        raise _RowsMeet
 
 
 def _in_order(
-    count: int, blocks: list[_Block], operands: tuple[Node, ...], lowered: Callable[[Node], Node]
+    count: int, blocks: list[_RowBlock], operands: tuple[Node, ...], lowered: Callable[[Node], Node]
 ) -> Node:
     """The results of a loop over blocks, which carries what the loop inside does, and of the last block."""
     block, *rest = blocks
@@ -243,7 +242,7 @@ def _in_order(
     return pack_results(whole)
 
 
-def _resized(shape: Ints, axis: int, size: int) -> Ints:
+def _with_size(shape: Ints, axis: int, size: int) -> Ints:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
@@ -273,22 +272,22 @@ def _iota(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     op = node.op
     assert isinstance(op, ops.Iota)
     if op.dimension == axis:
-        raise _Unfit
-    return replace(op, type=op.type.with_shape(_resized(node.shape, axis, rows))), ()
+        raise _RowsMeet
+    return replace(op, type=op.type.with_shape(_with_size(node.shape, axis, rows))), ()
 
 
 def _broadcast(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(node.op, ops.BroadcastInDim)
     own = {to: own for own, to in axes_below(node).items()}
-    return replace(node.op, shape=_resized(node.shape, axis, rows)), [own.get(axis)]
+    return replace(node.op, shape=_with_size(node.shape, axis, rows)), [own.get(axis)]
 
 
 def _reshape(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     (operand,), before = node.operands, prod(node.shape[:axis])
     for own, size in enumerate(operand.shape):
         if size == node.shape[axis] and prod(operand.shape[:own]) == before:
-            return ops.Reshape(_resized(node.shape, axis, rows)), [own]
-    raise _Unfit
+            return ops.Reshape(_with_size(node.shape, axis, rows)), [own]
+    raise _RowsMeet
 
 
 def _transpose(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
@@ -299,7 +298,7 @@ def _transpose(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | Non
 def _reverse(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(node.op, ops.Reverse)
     if axis in node.op.dimensions:
-        raise _Unfit
+        raise _RowsMeet
     return node.op, [axis]
 
 
@@ -307,28 +306,28 @@ def _slice(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     op = node.op
     assert isinstance(op, ops.Slice)
     if node.operands[0].shape[axis] != node.shape[axis]:
-        raise _Unfit
-    return replace(op, limit_indices=_resized(op.limit_indices, axis, rows)), [axis]
+        raise _RowsMeet
+    return replace(op, limit_indices=_with_size(op.limit_indices, axis, rows)), [axis]
 
 
 def _dynamic_slice(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     operand, *starts = node.operands
     if operand.shape[axis] != node.shape[axis]:
-        raise _Unfit
-    return ops.DynamicSlice(_resized(node.shape, axis, rows)), [axis, *[None for _ in starts]]
+        raise _RowsMeet
+    return ops.DynamicSlice(_with_size(node.shape, axis, rows)), [axis, *[None for _ in starts]]
 
 
 def _update(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     operand, update, *starts = node.operands
     if operand.shape[axis] != update.shape[axis]:
-        raise _Unfit
+        raise _RowsMeet
     return node.op, [axis, axis, *[None for _ in starts]]
 
 
 def _concatenate(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(node.op, ops.Concatenate)
     if node.op.dimension == axis:
-        raise _Unfit
+        raise _RowsMeet
     return node.op, [axis] * len(node.operands)
 
 
@@ -336,7 +335,7 @@ def _pad(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     op = node.op
     assert isinstance(op, ops.Pad)
     if op.low[axis] or op.high[axis] or op.interior[axis]:
-        raise _Unfit
+        raise _RowsMeet
     return op, [axis, None]
 
 
@@ -344,7 +343,7 @@ def _reduce(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]
     op, count = node.op, len(node.operands) // 2
     assert isinstance(op, ops.Reduce)
     if count != 1:
-        raise _Unfit
+        raise _RowsMeet
     kept = [own for own in range(len(node.operands[0].shape)) if own not in op.dimensions]
     return op, [kept[axis], None]
 
@@ -353,7 +352,7 @@ def _product(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]
     op = node.op
     assert isinstance(op, ops.DotGeneral)
     if axis >= len(op.lhs_batching_dimensions):
-        raise _Unfit
+        raise _RowsMeet
     return op, [op.lhs_batching_dimensions[axis], op.rhs_batching_dimensions[axis]]
 
 
