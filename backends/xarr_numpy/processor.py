@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from xarr.compiler.processors import count
 from xarr.compiler.target import Target
 
 
@@ -33,6 +34,8 @@ class Processor(Target):
     has_empty_arrays = True
     has_strided_updates = True
     min_blocked_bytes = 2**21
+    #: Processors up to which one of them runs blocks of rows sooner than all share each step.
+    max_block_processors: int = 3
     min_narrow_bytes = 2**14
 
     # --- registers ---------------------------------------------------------------------------------------
@@ -136,6 +139,9 @@ class Processor(Target):
     blas_call_time: float = 50.0
     #: Of a comparison of a sort, and what it moves.
     comparison_time: float = 3.0
+
+    def runs_blocks(self) -> bool:
+        return super().runs_blocks() and count() <= PROCESSOR.max_block_processors
 
 
 PROCESSOR: Final = Processor()

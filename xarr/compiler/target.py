@@ -236,6 +236,10 @@ class Target:
     min_one_hot_rows: int = 2**10
     min_table_rows: int = 2**9
 
+    def runs_blocks(self) -> bool:
+        """Whether blocks of rows pay, which are run one after the other."""
+        return self.min_blocked_bytes > 0
+
     def replace(self, **numbers: float) -> Self:
         """A target with other numbers; AttributeError for a name that it does not have."""
         for name in numbers:

@@ -22,6 +22,11 @@ pytestmark = pytest.mark.implicit
 Function = Callable[..., Any]
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XARR_THREADS", "1")
+
+
 def normal(*shape: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(sum(shape)).normal(size=shape)
 
@@ -137,3 +142,8 @@ def test_small_loops_are_left_as_they_are() -> None:
     assert isinstance(graph, Graph)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.While)]
     assert in_blocks(node, node.operands, PROCESSOR, lambda node: node) is None
+
+
+def test_many_threads_share_each_step_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XARR_THREADS", "64")
+    assert not goes_by_blocks(eliminate, normal(4000, 8, 8))

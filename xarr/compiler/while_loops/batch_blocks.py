@@ -46,7 +46,7 @@ def in_blocks(
     """
     loop = node.op
     assert isinstance(loop, ops.While)
-    if loop.progress is not None or loop.body.ordered or not target.min_blocked_bytes:
+    if loop.progress is not None or loop.body.ordered or not target.runs_blocks():
         return None
     rows = zip(loop.body.parameters, loop.body.results, strict=True)
     changing = [old for old, new in rows if new is not old and isinstance(old.type, TensorType)]
