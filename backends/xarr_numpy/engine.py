@@ -90,14 +90,18 @@ def fuse(graph: Graph, hot: bool, run: Callable[[Graph], Sequence[Array]]) -> Gr
         return graph
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
     return stage.fuse(
-        graph, PROCESSOR, schedule, hot or config.fusion != "auto", lambda graph: _fold(graph, run)
+        graph,
+        PROCESSOR,
+        schedule,
+        hot or config.fusion != "auto",
+        lambda graph, most: _fold(graph, run, most),
     )
 
 
-def _fold(graph: Graph, run: Callable[[Graph], Sequence[Array]]) -> Graph:
+def _fold(graph: Graph, run: Callable[[Graph], Sequence[Array]], most_elements: int) -> Graph:
     from xarr_numpy.compiled.known_values import fold
 
-    return fold(graph, run)
+    return fold(graph, run, most_elements)
 
 
 # What compiles is loaded when there is something to compile, since that takes a while.

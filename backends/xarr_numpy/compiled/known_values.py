@@ -38,13 +38,13 @@ _KEPT: Final = 256
 _MOST_OPERATIONS: Final = 256
 
 
-def fold(graph: Graph, run: Run) -> Graph:
-    """The graph with tables of elementary functions of known numbers."""
+def fold(graph: Graph, run: Run, most_elements: int) -> Graph:
+    """The graph with tables of elementary functions of known numbers, of so many elements each, if that is not 0."""
 
     def evaluate(known: Graph) -> Array | None:
         return _evaluate(known, run) if len(known.nodes) <= _MOST_OPERATIONS else None
 
-    return fold_constants(graph, PROCESSOR.max_table_bytes, evaluate)
+    return fold_constants(graph, PROCESSOR.max_table_bytes, evaluate, most_elements)
 
 
 def _evaluate(graph: Graph, run: Run) -> Array | None:

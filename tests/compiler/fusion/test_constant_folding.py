@@ -200,3 +200,20 @@ def test_tables_below_others(times: int, is_table: bool) -> None:
         wanted = np.sin(np.roll(wanted, 1))
     np.testing.assert_allclose(np.asarray(xarr.jit(function)(np.zeros(8))), wanted, rtol=1e-13)
     assert tables(function, "f64[8]") == ["f64[8]"] * is_table
+
+
+@pytest.mark.parametrize("shape", [(), (64,)])
+def test_native_loops_compute_no_function_of_a_number_in_each_step(shape: tuple[int, ...]) -> None:
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda i, x: x * xarr.exp(xarr.asarray(-2.0)) + xarr.log(x), x)
+
+    kind = "f64[64]" if shape else "f64[]"
+    graph: Any = xarr.jit(function).lower(kind).stage("fused")
+    assert ops.NativeWhile in {type(node.op) for node in graph.nodes}
+    assert ops.Exponential not in fused_ops(function, kind)
+    assert ops.Log in fused_ops(function, kind)
+    x = xarr.asarray(np.full(shape, 3.5))
+    wanted = x
+    for _ in range(5):
+        wanted = xarr.jit(lambda x: x * xarr.exp(xarr.asarray(-2.0)) + xarr.log(x))(wanted)
+    assert np.asarray(xarr.jit(function)(x)).tobytes() == np.asarray(wanted).tobytes()

@@ -20,9 +20,13 @@ from xarr.ir.types import TensorType
 Evaluate: TypeAlias = Callable[[Graph], "np.ndarray[Any, Any] | None"]
 
 
-def fold_constants(graph: Graph, most_bytes: int, evaluate: Evaluate) -> Graph:
-    """The graph with tables of so many bytes in all, at most; itself if it has none."""
-    tables = _find_tables(graph, most_bytes) if ELEMENTARY & graph.op_classes else set()
+#: Gives a graph with tables of so many elements at most, 0 for any number.
+Fold: TypeAlias = Callable[[Graph, int], Graph]
+
+
+def fold_constants(graph: Graph, most_bytes: int, evaluate: Evaluate, most_elements: int = 0) -> Graph:
+    """The graph with tables of so many bytes in all, at most, and so many elements each; itself if it has none."""
+    tables = _find_tables(graph, most_bytes, most_elements) if ELEMENTARY & graph.op_classes else set()
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         values = evaluate(Graph((), [node])) if node in tables else None
@@ -31,14 +35,16 @@ def fold_constants(graph: Graph, most_bytes: int, evaluate: Evaluate) -> Graph:
     return rewritten(graph, rule) if tables else graph
 
 
-def _find_tables(graph: Graph, left: int) -> set[Node]:
+def _find_tables(graph: Graph, left: int, most_elements: int) -> set[Node]:
     """The last known nodes that are computed by elementary functions, and of which all that is used is small."""
     known: dict[Node, bool] = {}
     for node in graph.nodes:
         op, kind = node.op, node.type
         if not (op.is_elementwise or op.moves) or not all([each in known for each in node.operands]):
             continue
-        if isinstance(kind, TensorType) and not kind.dynamic and 0 < kind.nbytes <= left:
+        if not isinstance(kind, TensorType) or kind.dynamic or (most_elements and kind.size > most_elements):
+            continue
+        if 0 < kind.nbytes <= left:
             is_function = type(op) in ELEMENTARY and kind.dtype.kind in "fcV"
             known[node] = is_function or any([known[each] for each in node.operands])
     needed = set(graph.results).union(*[node.operands for node in graph.nodes if node not in known])

@@ -32,6 +32,7 @@ from xarr.ir.op import FUNCTION
 from xarr.ir.types import TensorType
 
 if TYPE_CHECKING:
+    from xarr.compiler.fusion.constant_folding import Fold
     from xarr.compiler.schedule import Schedule
 
 
@@ -40,7 +41,7 @@ def fuse(
     target: Target,
     schedule: Callable[[], Schedule],
     hot: bool = False,
-    fold: Callable[[Graph], Graph] | None = None,
+    fold: Fold | None = None,
 ) -> Graph:
     """`graph` with groups and native loops, in the graphs that loops, branches and calls run too.
 
@@ -78,7 +79,7 @@ def _with_inner(
     target: Target,
     schedule: Callable[[], Schedule],
     over: list[Graph] | None,
-    fold: Callable[[Graph], Graph] | None,
+    fold: Fold | None,
 ) -> Graph:
     """`graph` with groups, in the graphs that loops, branches and calls run too; `over` as for `form_groups`."""
     inner = min(min_work, target.min_loop_work)
@@ -94,13 +95,13 @@ def _fuse(
     schedule: Callable[[], Schedule],
     inner: OncePerGraph[Graph],
     over: list[Graph] | None = None,
-    fold: Callable[[Graph], Graph] | None = None,
+    fold: Fold | None = None,
 ) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
     if any(op.runs_graphs for op in graph.op_classes):
-        graph = _with_bodies(graph, min_work, schedule, inner)
+        graph = _with_bodies(graph, min_work, schedule, inner, fold)
     if fold is not None:  # what loops compute only once, too
-        graph = fold(graph)
+        graph = fold(graph, 0)
     if not _may_pay(graph, min_work):
         return graph
     # It takes a while to load, and small programs do without.
@@ -123,7 +124,11 @@ def _may_pay(graph: Graph, min_work: int) -> bool:
 
 
 def _with_bodies(
-    graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
+    graph: Graph,
+    min_work: int,
+    schedule: Callable[[], Schedule],
+    inner: OncePerGraph[Graph],
+    fold: Fold | None,
 ) -> Graph:
     """`graph` with loops, branches and calls of fused graphs."""
 
@@ -131,6 +136,8 @@ def _with_bodies(
         if isinstance(node.op, ops.While):
             from xarr.compiler.while_loops.lowering import lower_loop
 
+            if fold is not None:  # the body of a native loop has no tables
+                node = node.rebuilt(operands, map_graphs(node.op, lambda graph: fold(graph, 1)))
             return lower_loop(node, operands, min_work, schedule(), inner)
         if not node.op.runs_graphs:
             return None
