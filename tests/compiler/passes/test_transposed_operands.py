@@ -14,6 +14,7 @@ from xarr.compiler.passes.transposed_operands import contract_untransposed, mult
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.implicit
@@ -29,7 +30,8 @@ PRODUCTS: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[int,
     "transposed matrix and vector": (lambda x, y: x.T @ y, (5, 3), (5,), True),
     "vector and transposed matrix": (lambda x, y: y @ x.T, (5, 3), (3,), True),
     "transposed matrix and matrix": (lambda x, y: x.T @ y, (5, 3), (5, 4), True),
-    "matrix and transposed matrix, whose terms lie together": (lambda x, y: x @ y.T, (5, 3), (4, 3), False),
+    "matrix and transposed matrix, whose terms lie together": (lambda x, y: x @ y.T, (5, 3), (9, 3), False),
+    "and whose columns are few": (lambda x, y: x @ y.T, (5, 3), (4, 3), True),
     "both transposed": (lambda x, y: x.T @ y.T, (5, 3), (4, 5), True),
     "stacks of matrices": (lambda x, y: xarr.matmul(xarr.swapaxes(x, 1, 2), y), (2, 5, 3), (2, 5, 4), True),
     "stacks and a vector": (lambda x, y: xarr.transpose(x, (2, 0, 1)) @ y, (2, 5, 3), (5,), False),
@@ -71,7 +73,7 @@ def test_who_is_contracted_where_it_lies(name: str) -> None:
     product, left, right, is_read = PRODUCTS[name]
     graph = xarr.jit(product).lower(whole(*left), whole(*right)).stage("decomposed")
     assert isinstance(graph, Graph)
-    after = contract_untransposed(graph)
+    after = contract_untransposed(graph, PROCESSOR)
     after.verify()
     assert after.results[0].type == graph.results[0].type
     assert (count_transposes(after) < count_transposes(graph)) == is_read
@@ -82,7 +84,7 @@ def test_who_is_contracted_where_it_lies(name: str) -> None:
 def test_a_matrix_whose_columns_lie_together_comes_behind_the_vector() -> None:
     graph = xarr.jit(lambda x, y: x.T @ y).lower(whole(5, 3), whole(5)).stage("decomposed")
     assert isinstance(graph, Graph)
-    (product,) = contract_untransposed(graph).nodes
+    (product,) = contract_untransposed(graph, PROCESSOR).nodes
     assert [operand.shape for operand in product.operands] == [(5,), (5, 3)]
 
 

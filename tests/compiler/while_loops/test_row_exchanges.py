@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.compiler.while_loops.row_exchanges import exchange_rows
+from xarr.compiler.while_loops.row_exchanges import exchange_rows, update_under_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 
@@ -156,3 +156,42 @@ def test_a_loop_that_exchanges_rows_carries_one_array() -> None:
         p = k + int(np.argmax(np.abs(wanted[k:, k])))
         wanted[[k, p]] = wanted[[p, k]]
     assert_same(np.asarray(xarr.jit(function)(xarr.asarray(a))), wanted)
+
+
+#: Arrays that are changed if something holds, and whether they become updates alone.
+CHOICES: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
+    "an element": (lambda c, a, i: xarr.where(c, a.at[i, 1].set(7), a), True),
+    "otherwise": (lambda c, a, i: xarr.where(c, a, a.at[i].add(3)), True),
+    "rows one after the other": (lambda c, a, i: xarr.where(c, a.at[i].set(1).at[0].set(a[i]), a), True),
+    "of another array": (lambda c, a, i: xarr.where(c, (a * 2).at[i].set(0), a * 2), True),
+    "of what is not chosen": (lambda c, a, i: xarr.where(c, a.at[i].set(0), a * 2), False),
+    "used elsewhere": (lambda c, a, i: (lambda b: xarr.where(c, b, a) + b)(a.at[i].set(9)), False),
+    "element by element": (lambda c, a, i: xarr.where(a > 2, a.at[i].set(0), a), False),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bool"])
+def test_parts_are_chosen_where_arrays_with_parts_were(name: str, dtype: str) -> None:
+    choose, becomes_updates = CHOICES[name]
+    a = (np.arange(N * 3).reshape(N, 3) % 5).astype(dtype)
+
+    def function(a: Any, flags: Any) -> Any:
+        def step(i: Any, a: Any) -> Any:
+            return choose(flags[i], a, (i * 5) % N).astype(dtype)
+
+        return lax.fori_loop(0, 4, step, a)
+
+    flags = np.array([True, False, True, False])
+    with xarr.config(fusion="off"):
+        wanted = function(xarr.asarray(a), xarr.asarray(flags))
+    assert_same(xarr.jit(function)(a, flags), wanted)
+    if dtype == "float64":
+        graph = xarr.lower(choose, "pred[]", f"f64[{N},3]", "s64[]").stage("decomposed")
+        assert isinstance(graph, Graph)
+        after = update_under_conditions(graph)
+        after.verify()
+        assert (after is not graph) == becomes_updates
+        if becomes_updates:
+            wide = [each for each in after.nodes if isinstance(each.op, ops.Select) and each.shape == (N, 3)]
+            assert not wide

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
+from math import prod
 
 from xarr.compiler.fusion.window_work import free_dimensions
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.types import Ints
 
 
-def contract_untransposed(graph: Graph) -> Graph:
+def contract_untransposed(graph: Graph, target: Target) -> Graph:
     """The graph with products of what was transposed, where a loop over either reads neighbours one after the other.
 
     The terms of each sum are the same.
     """
-    return rewritten(multiply_in_order(graph), _absorb_transposes)
+    return rewritten(multiply_in_order(graph), partial(_absorb_transposes, target.min_vector_features))
 
 
 def multiply_in_order(graph: Graph) -> Graph:
@@ -64,17 +67,17 @@ def _swap_operands(product: Node) -> Node:
     return product.rebuilt(product.operands[::-1], turned)
 
 
-def _absorb_transposes(node: Node, operands: tuple[Node, ...]) -> Node | None:
+def _absorb_transposes(min_features: int, node: Node, operands: tuple[Node, ...]) -> Node | None:
     if not isinstance(node.op, ops.DotGeneral):
         return None
     changed: Node | None = None
     for side in (0, 1):
         product = changed or (node if operands == node.operands else node.rebuilt(operands))
-        changed = _without_transpose(product, side) or changed
+        changed = _without_transpose(product, side, min_features) or changed
     return None if changed is None else _with_columns_last(changed)
 
 
-def _without_transpose(node: Node, side: int) -> Node | None:
+def _without_transpose(node: Node, side: int, min_features: int) -> Node | None:
     """The product with what one operand is the transpose of; None if that is none, or the result would be another."""
     op, transposed = node.op, node.operands[side]
     assert isinstance(op, ops.DotGeneral)
@@ -84,15 +87,19 @@ def _without_transpose(node: Node, side: int) -> Node | None:
     (base,) = transposed.operands
     free = free_dimensions(node)
     own = tuple(permutation[axis] for axis in free[side])
-    is_read_in_order = len(permutation) - 1 in own or not free[1 - side]
-    if own != tuple(sorted(own)) or not is_read_in_order:
-        return None
     dims = [
         (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
         (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
     ]
     batching, contracting = (tuple(permutation[axis] for axis in axes) for axes in dims[side])
     dims[side] = (batching, contracting)
+    is_read_in_order = len(permutation) - 1 in own or not free[1 - side]
+    # Few columns fill no register, terms of the sums do, if they lie together in both operands.
+    is_narrow = prod([base.shape[axis] for axis in own]) < min_features
+    ends = dims[1 - side][1] == (len(node.operands[1 - side].shape) - 1,)
+    is_read_in_order |= is_narrow and ends and contracting == (len(permutation) - 1,)
+    if own != tuple(sorted(own)) or not is_read_in_order:
+        return None
     operands = [*node.operands]
     operands[side] = base
     return node.rebuilt(tuple(operands), _with_dimensions(op, dims))

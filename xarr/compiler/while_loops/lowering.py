@@ -22,7 +22,7 @@ from xarr.compiler.while_loops.loop_invariants import without_invariants
 from xarr.compiler.while_loops.loop_rewriting import first_results
 from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
 from xarr.compiler.while_loops.parts_of_parts import read_from_wholes
-from xarr.compiler.while_loops.row_exchanges import exchange_rows
+from xarr.compiler.while_loops.row_exchanges import exchange_rows, update_under_conditions
 from xarr.compiler.while_loops.structural_zeros import leave_out_zeros
 from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
 from xarr.ir import ops
@@ -47,14 +47,19 @@ def lower_loop(
 
     It can be one if that saves `min_work` instructions.  A loop with ordered operations runs step by step.
     """
-    assert isinstance(node.op, ops.While)
-    if node.op.is_ordered:
-        return node.rebuilt(operands, map_graphs(node.op, fused))
+    loop = node.op
+    assert isinstance(loop, ops.While)
+    if loop.is_ordered:
+        return node.rebuilt(operands, map_graphs(loop, fused))
+    body = update_under_conditions(loop.body)
+    if body is not loop.body:
+        loop = replace(loop, body=body)
+        node = node.rebuilt(operands, loop)
     if schedule.target.has_empty_arrays:
-        operands = without_initial_values(node.op, operands)
+        operands = without_initial_values(loop, operands)
     if _pays(node, min_work, schedule.target):
         forms: list[_ExtendedLoop] = []
-        for extended in _extended_forms(node.op):
+        for extended in _extended_forms(loop):
             forms.append(extended)
             form = native_form(extended.loop, schedule.target)
             if form is not None:
@@ -70,7 +75,7 @@ def lower_loop(
 
     # Python would take more steps.
     blocked = in_blocks(node, operands, schedule.target, lower) if min_work <= 1 else None
-    return blocked or _loop_of_groups(node.op, node, operands, schedule, fused)
+    return blocked or _loop_of_groups(loop, node, operands, schedule, fused)
 
 
 def native_form(loop: ops.While, target: Target) -> NativeLoop | None:
@@ -253,7 +258,9 @@ def _loop_of_groups(
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
     min_terms = schedule.target.min_bounded_iterations
     loop = _with_body(loop, leave_out_zeros(loop, operands, min_terms))
-    loop = _with_body(loop, read_from_wholes(exchange_rows(contract_untransposed(loop.body))))
+    loop = _with_body(
+        loop, read_from_wholes(exchange_rows(contract_untransposed(loop.body, schedule.target)))
+    )
     loop = _with_body(loop, leave_out_unwanted(loop, operands, min_terms))
     extended = _ExtendedLoop.hoist(loop, schedule.target.min_hoisted_elements) or _ExtendedLoop(loop)
     op = map_graphs(extended.loop, fused)

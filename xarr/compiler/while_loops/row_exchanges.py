@@ -1,10 +1,13 @@
-"""Rows that a loop exchanges, `a[where(r == k, p, where(r == p, k, r))]`, as updates of these rows.
+"""Rows that a loop exchanges, `a[where(r == k, p, where(r == p, k, r))]`, or writes if something holds,
+`where(c, a.at[i].set(b), a)`, as updates of these rows.
 
-A gather makes the whole array anew in each step; updates of rows change the one that the loop carries.
+A gather, or a choice, makes the whole array anew in each step; updates of rows change the one that the loop carries.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -43,6 +46,56 @@ def _update_rows(node: Node, operands: tuple[Node, ...]) -> Node | None:
         kept = _row(result, move.target)
         result = _with_row(result, _choose(move.target, row, kept), move.target)
     return result
+
+
+def update_under_conditions(graph: Graph) -> Graph:
+    """The graph in which parts of arrays are chosen, and written, where arrays with other parts were."""
+    if ops.DynamicUpdateSlice not in graph.op_classes or ops.Select not in graph.op_classes:
+        return graph
+    uses = Counter(operand for node in graph.nodes for operand in node.operands)
+    uses.update(graph.results)
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not isinstance(node.op, ops.Select):
+            return None
+        condition = node.operands[0] if not node.operands[0].shape else _repeated_scalar(node.operands[0])
+        for side in (1, 2):
+            base = node.operands[3 - side]
+            updates = _updates_alone(node.operands[side], base, uses)
+            if condition is None or not updates:
+                continue
+            scalar = operands[0] if not operands[0].shape else operands[0].operands[0]
+            result = operands[3 - side]
+            for update in [*_last(operands[side], len(updates))][::-1]:
+                _, part, *starts = update.operands
+                kept = Node(ops.DynamicSlice(part.shape), (result, *starts))
+                chosen = (part, kept) if side == 1 else (kept, part)
+                wide = Node(ops.BroadcastInDim(part.shape, ()), (scalar,))
+                result = Node(
+                    ops.DynamicUpdateSlice(), (result, Node(ops.Select(), (wide, *chosen)), *starts)
+                )
+            return result
+        return None
+
+    return rewritten(graph, rule)
+
+
+def _updates_alone(node: Node, base: Node, uses: Counter[Node]) -> list[Node]:
+    """The updates from a node back to the array that they update, if nothing else uses them."""
+    updates = []
+    while node is not base:
+        if not isinstance(node.op, ops.DynamicUpdateSlice) or not node.shape or uses[node] > 1:
+            return []
+        updates.append(node)
+        node = node.operands[0]
+    return updates
+
+
+def _last(node: Node, count: int) -> Iterator[Node]:
+    """A node that updates an array, the update before it, and so on."""
+    for _ in range(count):
+        yield node
+        node = node.operands[0]
 
 
 def _takes_rows(node: Node) -> bool:
