@@ -188,7 +188,7 @@ OTHERS = {
         "MOST_STEPS": "what int64 counts",
     },
     "compiled/loops/sequential.py": {"_KEPT": "programs that are kept"},
-    "compiled/plans/lapack.py": {"_NAN": "the bits of no number"},
+    "compiled/plans/matrix_functions.py": {"_NAN": "the bits of no number"},
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/small_arrays/host_calls.py": {

@@ -389,7 +389,7 @@ def test_loops_take_what_the_plan_says(name: str) -> None:
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("rows", "calls_back"), [(40, True), (800, False)])
+@pytest.mark.parametrize(("rows", "calls_back"), [(40, True), (2000, False)])
 def test_what_python_makes_when_it_is_called_back_counts(rows: int, calls_back: bool) -> None:
     """Large results of a sort are not copied to where the loop wants them: then the loop is stepped by Python."""
     function = xarr.jit(lambda x: lax.fori_loop(0, 3, lambda i, c: xarr.sort(xarr.sin(c) + i) * 0.5, x))
@@ -402,7 +402,7 @@ def test_what_python_makes_when_it_is_called_back_counts(rows: int, calls_back: 
     xarr.evaluate(function(x))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most <= peak.total - peak.arguments + PROCESSOR.spare_bytes
+    assert most <= peak.total - peak.arguments + PROCESSOR.native_spare_bytes
     assert ("called back in Python" in str(made)) == calls_back
 
 
@@ -413,10 +413,10 @@ def test_a_loop_that_would_take_more_memory_stays_in_python() -> None:
         return x * 0.5, xarr.sum(xarr.sort(x.T), axis=0) + total
 
     function = xarr.jit(lambda x, y: lax.fori_loop(0, 3, step, (x, y)))
-    for size, is_native in ((100, True), (600, False)):
+    for size, is_native in ((400, True), (900, False)):
         text = str(function.lower(f"f64[{size},{size}]", f"f64[{size}]").stage("plan"))
         assert ("less memory" not in text) == is_native
-        assert is_native or "in Python: takes 5.8 MB less memory" in text
+        assert is_native or "in Python: takes 12.8 MB less memory" in text
 
 
 def updates_beside(x: Any) -> Any:

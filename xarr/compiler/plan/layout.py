@@ -6,7 +6,6 @@ when nothing needs them any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
 from xarr.base.frozen_dataclasses import record
@@ -51,8 +50,8 @@ class MemoryLayout:
     workspaces: tuple[Workspace | None, ...]
 
 
-def lay_out(plan: Plan, elsewhere: Collection[int] = ()) -> MemoryLayout:
-    """The layout of a plan, with no memory in the arena for buffers that lie `elsewhere`."""
+def lay_out(plan: Plan) -> MemoryLayout:
+    """The layout of a plan."""
     roots, last = memory_ends(plan)
     memory = _memory(plan, roots)
     buffers, steps, arena = plan.buffers, plan.steps, Arena()
@@ -60,7 +59,7 @@ def lay_out(plan: Plan, elsewhere: Collection[int] = ()) -> MemoryLayout:
     begins: list[list[int]] = [[] for _ in steps]
     ends: list[list[int]] = [[] for _ in steps]
     for number, root in enumerate(roots):
-        if root == number and memory[number] in ("arena", "result") and number not in elsewhere:
+        if root == number and memory[number] in ("arena", "result"):
             begins[buffers[number].start].append(number)
             if last[number] < len(steps):
                 ends[last[number]].append(number)

@@ -5,7 +5,7 @@ In such a program no step makes a view of an input but the step `View`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from xarr.base.frozen_dataclasses import record
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import aligned_size
-from xarr.compiler.plan.layout import MemoryLayout, lay_out, memory_ends
+from xarr.compiler.plan.layout import memory_ends
 from xarr.compiler.plan.overwriting import is_beside, overwrites
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer
 from xarr.compiler.target import Target
@@ -51,6 +51,14 @@ def lies_together(whole: Ints, part: Ints, strides: Ints) -> bool:
     if any(strides[axis] != 1 for axis in axes):
         return False
     return not axes or all(part[axis] == whole[axis] for axis in range(axes[0] + 1, len(part)))
+
+
+def list_bases(plan: Plan, number: int) -> Iterator[int]:
+    """A buffer, and those that it lies in."""
+    base: int | None = number
+    while base is not None:
+        yield base
+        base = plan.buffers[base].base
 
 
 def ends_of_views(plan: Plan) -> dict[int, int]:
@@ -217,18 +225,20 @@ def _is_moved(body: Plan, number: int, written: frozenset[int]) -> bool:
 
 
 @record(eq=False)
-class BodyLayout:
-    """Where the buffers of a loop's body lie in machine code: as `layout` says, `inside` of others, at an offset, or
-    `over` an argument that is carried in place.
+class MemoryOfOthers:
+    """The buffers of a plan without memory of their own in machine code: they lie `inside` of others, at an offset, or
+    `over` an argument.
     """
 
-    layout: MemoryLayout
     inside: dict[int, tuple[int, int]]
     over: dict[int, int]
 
 
-def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
-    """The layout in which buffers of at least `min_bytes` lie in the memory of a result until that is written.
+OWN_MEMORY: Final = MemoryOfOthers({}, {})
+
+
+def memory_of_body(loop: program_plan.LoopStep, min_bytes: int) -> MemoryOfOthers:
+    """Buffers of at least `min_bytes` of a loop's body lie in the memory of a result until that is written.
 
     That holds nothing before, unless the carried value is written in place.
     """
@@ -240,22 +250,18 @@ def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
         for version in _versions_of_arguments(body)[k]
         if k not in body.donated
     }
-    inside = _in_results(body, in_place, min_bytes)
-    layout = lay_out(body, {*inside, *over})
-    if layout.arena < body.layout.arena:
-        return BodyLayout(layout, inside, over)
-    return BodyLayout(body.layout, {}, over)
+    return MemoryOfOthers(_in_results(body, in_place, min_bytes), over)
 
 
-def branch_layout(plan: Plan, inputs: Sequence[str], outputs: Sequence[str]) -> BodyLayout:
-    """The layout of a branch of which some results have the addresses of arguments, over which they are written."""
+def memory_of_branch(plan: Plan, inputs: Sequence[str], outputs: Sequence[str]) -> MemoryOfOthers:
+    """Results of a branch that have the addresses of arguments are written over these."""
     pairs = [(inputs.index(address), k) for k, address in enumerate(outputs) if address in inputs]
     over = {
         plan.root(version): plan.parameters[parameter]
         for parameter, result in pairs
         for version in _versions(plan, parameter, result)
     }
-    return BodyLayout(plan.layout, {}, over)
+    return MemoryOfOthers({}, over)
 
 
 def _in_results(body: Plan, in_place: frozenset[int], min_bytes: int) -> dict[int, tuple[int, int]]:

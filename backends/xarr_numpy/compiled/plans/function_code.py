@@ -11,7 +11,7 @@ from xarr.base.frozen_dataclasses import record
 from xarr.compiler.loop_ir.changed_parts import change_in_place
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, copied_buffers
 from xarr.compiler.loop_ir.split_loops import split_by_conditions
-from xarr.compiler.plan.arena import Arena, aligned_size
+from xarr.compiler.plan.arena import Arena
 from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
@@ -129,10 +129,9 @@ class FunctionCode:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.label = "begin"
-        #: The bytes of the plan's own arena, and behind them those that machine code needs beside it.
-        self._plan_bytes = 0
+        #: The arena, which begins with the value of a check that fails, and what is in use: bytes by their offset.
         self._space = Arena()
-        #: What is in use there: the bytes, by their offset in the arena.
+        self._space.allocate(8)
         self._reserved: dict[int, int] = {}
         #: Nanoseconds of what has been written since the loop around it began.
         self.cost = 0.0
@@ -255,18 +254,18 @@ class FunctionCode:
 
     @property
     def arena(self) -> int:
-        """The bytes of the arena, with all that was ever allocated behind the plan's."""
-        return self._plan_bytes + self._space.nbytes
+        """The bytes of the arena."""
+        return self._space.nbytes
 
     def reserve(self, nbytes: int) -> int:
-        """Where bytes behind the plan's arena begin, which are in use until `release` or the end of the scope."""
-        offset = self._plan_bytes + self._space.allocate(max(1, nbytes))
+        """Where bytes of the arena begin that are in use until `release` or the end of the scope."""
+        offset = self._space.allocate(max(1, nbytes))
         self._reserved[offset] = max(1, nbytes)
         return offset
 
     def release(self, offset: int) -> None:
         """Let what follows use reserved bytes again."""
-        self._space.release(offset - self._plan_bytes, self._reserved.pop(offset))
+        self._space.release(offset, self._reserved.pop(offset))
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -347,14 +346,9 @@ class FunctionCode:
         self.jump(on)
         self.begin(on)
 
-    def launch(self, kernel: Kernel, pointers: list[str], start: int | None) -> None:
-        """Call the functions of a kernel's phases; its scratch buffers lie at `start`, or behind all."""
-        for buffer in kernel.scratch:
-            if start is None:
-                pointers.append(self.allocate(buffer.nbytes))
-            else:
-                pointers.append(self.at(start))
-                start += aligned_size(buffer.nbytes)
+    def launch(self, kernel: Kernel, pointers: list[str]) -> None:
+        """Call the functions of a kernel's phases."""
+        pointers += [self.allocate(buffer.nbytes) for buffer in kernel.scratch]
         kernel = self._kernel_in_place(kernel, pointers)
         if kernel not in self._kernels:
             first = len(self.functions.templates)
@@ -399,6 +393,14 @@ class FunctionCode:
             lines = self.entry if pointer in self._fixed else self.lines
             lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
         return table
+
+    def integers(self, numbers: Sequence[int]) -> str:
+        """The address of integers that are there from the beginning."""
+        address = self.first(f"alloca [{len(numbers)} x i64], align 8")
+        for k, number in enumerate(numbers):
+            where = self.first(f"getelementptr i64, ptr {address}, i64 {k}")
+            self.entry.append(f"store i64 {number}, ptr {where}, align 8")
+        return address
 
     def call_back(self, call: CallBack, pointers: Sequence[str]) -> None:
         """Let Python compute a step."""

@@ -1,15 +1,10 @@
-"""Calls of LAPACK from machine code: systems of equations, and factors Q and R, one after the other, in one function.
-
-    void @solve(ptr gesv, ptr a, ptr b, ptr x, ptr singular, ptr work, i64 count, i64 n, i64 columns)
-
-`gesv` is LAPACK's routine in NumPy's library, with integers of 64 bits, and it is given what `numpy.linalg.solve`
-gives it, so that the bits are the same: matrices in column-major order, in `work`, which holds a matrix, its right
-side and the pivots.  Elements are moved as integers of as many bits.
+"""Calls of LAPACK from machine code: factors Q and R, one after the other, in one function.
 
     void @geqrf(ptr routine, ptr a, ptr taus, ptr result, ptr work, i64 count, i64 m, i64 n, i64 k)
 
 and `orgqr` likewise, of so few reflections, k, that LAPACK applies them one by one, with n elements of `work` behind a
-matrix.
+matrix.  The routines are those in NumPy's library, with integers of 64 bits, which get what `numpy.linalg.qr` gives
+them, so that the bits are the same: matrices in column-major order.  Elements are moved as integers of as many bits.
 """
 
 from __future__ import annotations
@@ -18,20 +13,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-import numpy as np
-
-from xarr.compiler.plan.arena import aligned_size
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.factorisations import LETTERS
 from xarr_numpy import blas
 from xarr_numpy.compiled.plans.function_code import FunctionCode, Routine
 from xarr_numpy.processor import PROCESSOR
-
-#: The bits of a float that is no number, as NumPy has it; of a complex number the imaginary part is 0.
-_NAN: Final = 0x7FF8 << 48
-#: What NumPy computes in; it converts single precision, and Python does that.
-_DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
 
 _TRANSPOSE: Final = """
 define internal void @transpose.{kind}(ptr %target, ptr %source, i64 %rows, i64 %columns) noinline nounwind {{
@@ -61,57 +48,6 @@ done:
   ret void
 }}
 """
-
-_SOLVE: Final = """
-define internal void @solve.{kind}(ptr %gesv, ptr %a, ptr %b, ptr %x, ptr %singular, ptr %work, i64 %count,
-    i64 %n, i64 %columns) noinline nounwind {{
-entry:
-  %order = alloca i64, align 8
-  %sides = alloca i64, align 8
-  %info = alloca i64, align 8
-  store i64 %n, ptr %order, align 8
-  store i64 %columns, ptr %sides, align 8
-  %matrix = mul i64 %n, %n
-  %side = mul i64 %n, %columns
-  %work.b = getelementptr {bits}, ptr %work, i64 %matrix
-  %pivots = getelementptr {bits}, ptr %work.b, i64 %side
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %done ]
-  %a.first = mul i64 %i, %matrix
-  %b.first = mul i64 %i, %side
-  %a.at = getelementptr {bits}, ptr %a, i64 %a.first
-  %b.at = getelementptr {bits}, ptr %b, i64 %b.first
-  %x.at = getelementptr {bits}, ptr %x, i64 %b.first
-  call void @transpose.{kind}(ptr %work, ptr %a.at, i64 %n, i64 %n)
-  call void @transpose.{kind}(ptr %work.b, ptr %b.at, i64 %n, i64 %columns)
-  store i64 0, ptr %info, align 8
-  call void %gesv(ptr %order, ptr %sides, ptr %work, ptr %order, ptr %pivots, ptr %work.b, ptr %order, ptr %info)
-  %status = load i64, ptr %info, align 8
-  %failed = icmp ne i64 %status, 0
-  %flag = zext i1 %failed to i8
-  %flag.at = getelementptr i8, ptr %singular, i64 %i
-  store i8 %flag, ptr %flag.at, align 1
-  br i1 %failed, label %fill, label %back
-back:
-  call void @transpose.{kind}(ptr %x.at, ptr %work.b, i64 %columns, i64 %n)
-  br label %done
-fill:
-  %k = phi i64 [ 0, %next ], [ %k.next, %fill ]
-  %k.at = getelementptr {bits}, ptr %x.at, i64 %k
-  store {bits} {nan}, ptr %k.at, align 8
-  %k.next = add i64 %k, 1
-  %k.more = icmp slt i64 %k.next, %side
-  br i1 %k.more, label %fill, label %done
-done:
-  %i.next = add i64 %i, 1
-  %i.more = icmp slt i64 %i.next, %count
-  br i1 %i.more, label %next, label %leave
-leave:
-  ret void
-}}
-"""
-
 
 _REFLECTIONS: Final = """
 define internal void @{name}.{kind}(ptr %routine, ptr %a, ptr %taus, ptr %result, ptr %work, i64 %count, i64 %m,
@@ -147,37 +83,11 @@ leave:
 """
 
 
-def solve_time(node: Node) -> float | None:
-    """Nanoseconds of a node that `write_solve` computes, about; None if it computes it not."""
-    if not isinstance(node.op, ops.Solve) or not node.operands[1].tensor_type.size:
-        return None
-    if node.operands[0].dtype not in _DOUBLE or blas.routine(_name(node)) is None:
-        return None
-    count, n, columns = _sizes(node)
-    products = n * n * (n / 3 + columns)
-    return count * (PROCESSOR.lapack_call_time + products * PROCESSOR.scalar_time)
-
-
-def write_solve(code: FunctionCode, node: Node, operands: Sequence[str], results: Sequence[str]) -> None:
-    """Call LAPACK for each system of a node."""
-    dtype = node.operands[0].dtype
-    kind, size = LETTERS[dtype], dtype.itemsize
-    _add_helpers(code, kind, size, "solve", _SOLVE)
-    count, n, columns = _sizes(node)
-    work = code.allocate(aligned_size(size * n * (n + columns)) + 8 * n)
-    pointers = ", ".join(
-        [f"ptr {each}" for each in (code.static(Routine(_name(node))), *operands, *results, work)]
-    )
-    code.cost += solve_time(node) or 0
-    sizes = ", ".join([f"i64 {code.number(each)}" for each in (count, n, columns)])
-    code.write(f"call void @solve.{kind}({pointers}, {sizes})")
-
-
 def _add_helpers(
     code: FunctionCode, kind: str, size: int, name: str, text: str, reflections: str = ""
 ) -> None:
     """Add a function on elements of `size` bytes, and the one that it calls."""
-    words = {"kind": kind, "bits": f"i{8 * size}", "nan": _NAN, "name": name, "reflections": reflections}
+    words = {"kind": kind, "bits": f"i{8 * size}", "name": name, "reflections": reflections}
     code.helpers[f"transpose.{kind}"] = _TRANSPOSE.format_map(words)
     code.helpers[f"{name}.{kind}"] = text.format_map(words)
 
@@ -213,17 +123,5 @@ def write_reflections(
     code.write(f"call void @{name}.{kind}({pointers}, {sizes})")
 
 
-def _sizes(node: Node) -> tuple[int, int, int]:
-    """The number of systems, of their equations, and of their right sides."""
-    *batch, n, columns = node.operands[1].shape
-    return prod(batch), n, columns
-
-
-def _name(node: Node) -> str:
-    return f"{LETTERS[node.operands[0].dtype]}gesv"
-
-
 #: How long a node takes, and what writes it.
-SOLVE: Final = (solve_time, write_solve)
-#: The same of reflections.
 REFLECT: Final = (reflect_time, write_reflections)

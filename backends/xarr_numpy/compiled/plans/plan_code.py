@@ -23,29 +23,32 @@ from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.passes.checks import FlaggedCheck, flag_check
 from xarr.compiler.plan import planner, program_plan
-from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.layout import inner_nbytes
 from xarr.compiler.plan.native_steps import (
-    BodyLayout,
+    OWN_MEMORY,
+    MemoryOfOthers,
     begins_empty,
-    body_layout,
-    branch_layout,
     carried_type,
     carries_in_place,
     copied_views,
-    ends_of_views,
     is_fixed,
+    memory_of_body,
+    memory_of_branch,
 )
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.schedules.cpu.single_operations import multiplies_in_lanes, program_of_operation
+from xarr.compiler.schedules.cpu.single_operations import (
+    multiplies_in_lanes,
+    program_of_concatenation,
+    program_of_operation,
+)
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.ops.control import unpack_results
-from xarr_numpy.compiled.plans import fourier, lapack, matrix_products, point_loops
+from xarr_numpy.compiled.plans import fourier, lapack, matrix_functions, matrix_products, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, Static
 from xarr_numpy.compiled.plans.plan_memory import PlanFrame, PlanMemory
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
@@ -116,7 +119,7 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
 
 def _refuse_more_memory(step: Step, in_machine_code: int, in_python: int) -> None:
     more = in_machine_code - in_python
-    if more > PROCESSOR.min_reused_bytes and in_machine_code > PROCESSOR.spare_bytes:
+    if more > PROCESSOR.native_spare_bytes:
         raise NotNative(step, f"takes {shown_bytes(more)} less memory")
 
 
@@ -128,6 +131,10 @@ def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> 
     code = _PlanWriter(schedule, limits).plan_code(plan)
     copies = max([copied_views(each, hands_on=each is not plan) for each in plan.walk()])
     results = sum([plan.buffers[plan.results[k]].type.nbytes for k in code.own])
+    views = [plan.buffers[number] for number in plan.results if plan.buffers[number].is_view]
+    shown = max([0, *[each.type.nbytes for each in views]])
+    if shown > PROCESSOR.spare_bytes:
+        raise NotNative(plan.steps[-1], f"shows {shown_bytes(shown)} without a copy")
     peak = plan.layout.peak
     _refuse_more_memory(plan.steps[-1], code.arena + results, peak.total - peak.arguments + copies)
     return code
@@ -154,8 +161,7 @@ class _PlanWriter(PlanMemory):
         own = [k for k in numbers if k not in fixed and (k in wanted or k in in_place)]
         read = {k: self.slot() for k in inputs}
         written = {k: self.slot()[0] for k in own}
-        inner = body_layout(step, PROCESSOR.min_reused_bytes)
-        start = self._begin(max(step.cond.layout.arena, inner.layout.arena))
+        self._begin()
         state: list[tuple[str, ...]] = []
         spares: dict[int, str] = {}
         for k in numbers:
@@ -174,7 +180,7 @@ class _PlanWriter(PlanMemory):
                     f"select i1 {is_first}, ptr {x}, ptr {y}" for x, y in ((spare, first), (first, spare))
                 ]
                 state.append((now, *map(self.first, following)))
-        after, count = self._iterations(step, state, start, "%most")
+        after, count = self._iterations(step, state, "%most")
         for k in numbers:
             nbytes, last = carried_type(step, k).nbytes, after[k][0]
             if k in spares:
@@ -203,20 +209,17 @@ class _PlanWriter(PlanMemory):
         arguments = [self.slot()[0] for _ in plan.parameters]
         own = [k for k, number in enumerate(plan.results) if number not in plan.parameters]
         results = {k: self.slot()[0] for k in own}
-        start = self._begin(plan.layout.arena)
+        self._begin()
         self._outermost = plan, None
-        self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))], start)
+        self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))])
         self.write("ret i64 0")
         return self._module(range(len(arguments)), own, frozenset())
 
-    def _begin(self, arena: int) -> int:
-        """Name the last addresses of the table; where the arena of the plan begins."""
+    def _begin(self) -> None:
+        """Name the last addresses of the table."""
         for name in ("%arena", "%statics"):
             self.slot()
             self.name_last(name)
-        start = aligned_size(8)  # behind the value of a check that fails
-        self._plan_bytes = start + aligned_size(arena)
-        return start
 
     def _module(
         self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int], loops: int = 0
@@ -238,7 +241,6 @@ class _PlanWriter(PlanMemory):
         self,
         step: program_plan.LoopStep,
         state: Sequence[tuple[str, ...]],
-        start: int,
         most: str | None = None,
     ) -> tuple[list[tuple[str, ...]], str]:
         """Run iterations; the addresses after the last one, and how many there were.
@@ -263,11 +265,11 @@ class _PlanWriter(PlanMemory):
             self.write(f"br i1 %{head}.more, label %{test}, label %{done}")
             self.begin(test)
         present = [each[0] for each in now]
-        (condition,) = self.plan(step.cond, present, [None], start)
+        (condition,) = self.plan(step.cond, present, [None])
         self.write(f"br i1 {self.holds(condition)}, label %{body}, label %{done}")
         self.begin(body)
         targets = [each[1] if len(each) > 1 else each[0] for each in now]
-        self.plan(step.body, present, targets, start, body_layout(step, PROCESSOR.min_reused_bytes))
+        self.plan(step.body, present, targets, memory_of_body(step, PROCESSOR.min_reused_bytes))
         for k, each in enumerate(now):
             if len(each) == 2:
                 self.copy(each[0], each[1], carried_type(step, k).nbytes)
@@ -296,27 +298,26 @@ class _PlanWriter(PlanMemory):
         plan: Plan,
         arguments: Sequence[str],
         targets: Sequence[str | None],
-        start: int,
-        body: BodyLayout | None = None,
+        shared: MemoryOfOthers = OWN_MEMORY,
     ) -> list[str]:
-        """Run a plan whose arena begins at `start`; the addresses of its results, `targets` where these are set."""
-        body = body or BodyLayout(plan.layout, {}, {})
+        """Run a plan; the addresses of its results, `targets` where these are set.
+
+        The others lie in the arena until the end of the scope.
+        """
         pointers = dict(zip(plan.parameters, arguments, strict=True))
-        pointers |= {number: pointers[argument] for number, argument in body.over.items()}
-        frame = PlanFrame(plan, body.layout, body.inside, start, pointers)
-        kept, last_reads = self.locate_results(frame, targets), ends_of_views(plan)
+        pointers |= {number: pointers[argument] for number, argument in shared.over.items()}
+        frame = PlanFrame(plan, shared.inside, pointers)
+        kept = self.locate_results(frame, targets)
         for index, step in enumerate(plan.steps):
             self._step(frame, step, index)
-            for number in [each for each in frame.copies if last_reads[each] <= index]:
-                self.release(frame.copies.pop(number))
+            self.free_memory(frame, index)
         results = []
         for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
-            if target is not None and number in frame.views:
-                self.show_in(frame, frame.views.pop(number), target)
-            source = self.pointer(frame, number)
             if target is not None and k not in kept:
-                self.copy(target, source, frame.nbytes(number))
-            results.append(target or source)
+                self.write_to(frame, number, target)
+            results.append(target or self.pointer(frame, number))
+        left = [number for number, target in zip(plan.results, targets, strict=True) if target is None]
+        self.free_memory(frame, len(plan.steps), {*left, *map(plan.root, left)})
         return results
 
     # --- steps ---------------------------------------------------------------------------------------------
@@ -331,41 +332,44 @@ class _PlanWriter(PlanMemory):
         if step.outputs and not has_bytes and not step.op.is_ordered:
             return
         if isinstance(step, program_plan.View):
-            self.add_view(frame, step)
+            frame.views[step.outputs[0]] = step
             return
-        if isinstance(step, program_plan.LibraryCall) and self._multiply(frame, step):
+        self.show_before(frame, step, index)
+        if isinstance(step, program_plan.LibraryCall) and (
+            self._multiply(frame, step) or self._concatenate(frame, step)
+        ):
+            return
+        if isinstance(step, program_plan.LoopStep):
+            self._loop(frame, step, index)
+            return
+        if isinstance(step, program_plan.Copy):
+            self.write_to(frame, step.inputs[0], self.pointer(frame, step.outputs[0]))
             return
         inputs = [self.pointer(frame, number) for number in step.inputs]
         if self.depth and is_row_view(frame.plan, step, frame.pointers, frame.copies):
             frame.pointers[step.outputs[0]] = write_row_view(self, step, inputs)
         else:
+            outputs = [self.pointer(frame, number) for number in step.outputs]
             with self.scope():
-                self._run(frame, step, index, inputs)
+                self._run(frame, step, inputs, outputs)
 
-    def _run(self, frame: PlanFrame, step: Step, index: int, inputs: Sequence[str]) -> None:
+    def _run(self, frame: PlanFrame, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Run a step that computes something, or copies."""
-        outputs = [self.pointer(frame, number) for number in step.outputs]
-        space = frame.layout.workspaces[index]
-        start = frame.start + (space.offset if space else 0)
         match step:
             case program_plan.Launch():
                 assert step.program is not None, "the plan was made with a schedule"
-                self.launch(step.program, [*inputs, *outputs], start)
+                self.launch(step.program, [*inputs, *outputs])
             case program_plan.Allocate():
                 pass
-            case program_plan.Copy():
-                self.copy(outputs[0], inputs[0], step.nbytes)
             case program_plan.Update():
                 self.copy(outputs[0], inputs[0], frame.nbytes(step.inputs[0]))
-                self.launch(self.program(step), [*inputs[1:], *outputs], None)
+                self.launch(self.program(step), [*inputs[1:], *outputs])
             case program_plan.LibraryCall():
                 self._library(step, inputs, outputs)
             case program_plan.PlanCall():
-                self.plan(step.plan, inputs, outputs, start)
+                self.plan(step.plan, inputs, outputs)
             case program_plan.Branch():
-                self._branch(frame, step, inputs, outputs, start)
-            case program_plan.LoopStep():
-                self._loop(frame, step, inputs, start)
+                self._branch(frame, step, inputs, outputs)
             case program_plan.LaunchLoop():
                 self._launch_loop(frame, step, inputs, outputs)
             case program_plan.CheckStep():
@@ -393,9 +397,20 @@ class _PlanWriter(PlanMemory):
         self.cost += nanoseconds
         return True
 
+    def _concatenate(self, frame: PlanFrame, step: Step) -> bool:
+        """Copy the operands of a concatenation, views of arrays from where they lie; whether loops do."""
+        if not isinstance(step.op, ops.Concatenate):
+            return False
+        graph, numbers = self.with_views(frame, step)
+        program = program_of_concatenation(graph, self.schedule)
+        if program is None:
+            return False
+        self.launch(program, [self.pointer(frame, number) for number in (*numbers, *step.outputs)])
+        return True
+
     def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
-        for time_of, write in (lapack.SOLVE, lapack.REFLECT, fourier.TRANSFORM):
+        for time_of, write in (matrix_functions.FUNCTION, lapack.REFLECT, fourier.TRANSFORM):
             nanoseconds = time_of(step.node)
             if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
                 write(self, step.node, inputs, outputs)
@@ -408,7 +423,7 @@ class _PlanWriter(PlanMemory):
                 raise
             self._call_back(obstacle, inputs, outputs)
         else:
-            self.launch(program, [*inputs, *outputs], None)
+            self.launch(program, [*inputs, *outputs])
 
     def _call_back(self, obstacle: NotNative, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Let Python compute a step."""
@@ -437,18 +452,13 @@ class _PlanWriter(PlanMemory):
         if program is None:
             raise NotNative(step, "has no loop program")
         # A view is copied for who reads it by a library, too.
-        limits = PROCESSOR if isinstance(step, program_plan.View) else self.limits
-        if sum(costs.work(phase) for phase in program.phases) > limits.max_native_nanoseconds:
+        is_view = isinstance(step, program_plan.View)
+        if not is_view and sum(map(costs.work, program.phases)) > self.limits.max_native_nanoseconds:
             raise NotNative(step, "is much work")
         return program
 
     def _branch(
-        self,
-        frame: PlanFrame,
-        step: program_plan.Branch,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        start: int,
+        self, frame: PlanFrame, step: program_plan.Branch, inputs: Sequence[str], outputs: Sequence[str]
     ) -> None:
         number = frame.plan.buffers[step.inputs[0]].type
         labels = self.labels(*[f"branch.{k}." for k in range(len(step.branches))], "joined")
@@ -463,30 +473,39 @@ class _PlanWriter(PlanMemory):
         for label, plan in zip(branches, step.branches, strict=True):
             self.begin(label)
             with self.scope():
-                self.plan(plan, inputs[1:], outputs, start, branch_layout(plan, inputs[1:], outputs))
+                self.plan(plan, inputs[1:], outputs, memory_of_branch(plan, inputs[1:], outputs))
             self.jump(joined)
         self.begin(joined)
 
-    def _loop(self, frame: PlanFrame, step: program_plan.LoopStep, inputs: Sequence[str], start: int) -> None:
-        """A loop inside of another: its arrays are the outputs and the spares of the workspace."""
-        in_place, spares = carries_in_place(step, PROCESSOR.min_reused_bytes), step.spares
-        state: list[tuple[str, ...]] = []
-        for k, (number, source) in enumerate(zip(step.state, inputs, strict=True)):
-            if is_fixed(step, k):
-                state.append((source,))
-                continue
-            target = self.pointer(frame, number)
-            if frame.plan.buffers[number].type.size == 1:
-                state.append(self.in_registers(source, frame.nbytes(number), k in in_place))
-            elif k in in_place:
-                self.copy(target, target if begins_empty(step, k) else source, frame.nbytes(number))
-                state.append((target,))
-            else:
-                spare = spares[k]
-                other = target if spare is None else self.at(start + spare)
-                # What lies in its output from the beginning is read before that is written.
-                state.append((source, other, target) if target == source else (source, target, other))
-        after, _ = self._iterations(step, state, start)
+    def _loop(self, frame: PlanFrame, step: program_plan.LoopStep, index: int) -> None:
+        """A loop inside of another: its arrays are the outputs, and others beside them."""
+        in_place = carries_in_place(step, PROCESSOR.min_reused_bytes)
+        changed = [k for k in range(len(step.state)) if not is_fixed(step, k)]
+        arrays = [k for k in changed if carried_type(step, k).size != 1]
+        targets = {k: self.pointer(frame, step.state[k]) for k in changed}
+        written = [k for k in arrays if self.is_copied(frame, step.inputs[k])]
+        sources = {k: self.pointer(frame, number) for k, number in enumerate(step.inputs) if k not in written}
+        with self.scope():
+            state: list[tuple[str, ...]] = []
+            for k, number in enumerate(step.inputs):
+                target, nbytes = targets.get(k, ""), frame.nbytes(number)
+                if k not in changed:
+                    state.append((sources[k],))
+                elif k not in arrays:
+                    state.append(self.in_registers(sources[k], nbytes, k in in_place))
+                elif k in in_place:
+                    if not begins_empty(step, k):
+                        self.write_to(frame, number, target)
+                    state.append((target,))
+                elif k in written or sources[k] == target:
+                    # What lies in its output from the beginning is read before that is written.
+                    self.write_to(frame, number, target)
+                    state.append((target, self.allocate(nbytes), target))
+                elif self.is_free_after(frame, step, number, index):
+                    state.append((sources[k], target, sources[k]))
+                else:
+                    state.append((sources[k], target, self.allocate(nbytes)))
+            after, _ = self._iterations(step, state)
         for k, (number, each) in enumerate(zip(step.state, after, strict=True)):
             # A value that no iteration changes may have an output of its own all the same.
             if (
@@ -543,6 +562,7 @@ class _PlanWriter(PlanMemory):
         return form_groups(graph, self.schedule, lambda domain, cost: True)
 
     def _run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
-        """Run a graph of groups, whose arena lies behind all that is in use."""
-        made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
-        return self.plan(made, inputs, targets, self.reserve(made.layout.arena))
+        """Run a graph of groups."""
+        return self.plan(
+            planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR), inputs, targets
+        )

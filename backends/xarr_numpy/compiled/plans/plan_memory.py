@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.elements import strides
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr.compiler.plan.layout import MemoryLayout
-from xarr.compiler.plan.native_steps import view_offset
+from xarr.compiler.plan.layout import memory_ends
+from xarr.compiler.plan.native_steps import ends_of_views, list_bases, view_offset
 from xarr.compiler.plan.program_plan import Plan, Step, View
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.plans.function_code import FunctionCode
 from xarr_numpy.ops.contraction import reshaped_view
+from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
 
@@ -51,18 +54,25 @@ def _view_of(node: Node, array: Array) -> Array | None:
 
 @dataclass(frozen=True)
 class PlanFrame:
-    """A plan where it is run: where its arena begins in the arena of all, the addresses of its buffers, which of them
-    lie inside of others until these are written, where the copies of views begin that are still read, and the views
-    that nothing has read yet.
+    """A plan where it is run: the addresses of its buffers, which of them lie inside of others until these are written,
+    where those that are still needed, and copies of views, begin in the arena, and the views that nothing has read yet.
     """
 
     plan: Plan
-    layout: MemoryLayout
     inside: dict[int, tuple[int, int]]
-    start: int
     pointers: dict[int, str]
+    reserved: dict[int, int] = field(default_factory=dict)
     copies: dict[int, int] = field(default_factory=dict)
     views: dict[int, View] = field(default_factory=dict)
+
+    @cached_property
+    def ends(self) -> dict[int, int]:
+        """The last step that needs the memory of each buffer."""
+        return dict(enumerate(memory_ends(self.plan)[1]))
+
+    @cached_property
+    def ends_of_views(self) -> dict[int, int]:
+        return ends_of_views(self.plan)
 
     def nbytes(self, number: int) -> int:
         return self.plan.buffers[number].type.nbytes
@@ -90,11 +100,14 @@ class PlanMemory(FunctionCode):
                 assert target is not None
                 frame.pointers[root] = target
                 kept.add(k)
-        for number in plan.results:
-            root = plan.root(number)
-            if memory[number] == "result" and root not in frame.pointers:
-                frame.pointers[root] = self.own(frame, root) or self.allocate(frame.nbytes(root))
         return kept
+
+    def free_memory(self, frame: PlanFrame, index: int, but_of: Collection[int] = ()) -> None:
+        """Let go of the memory that no step behind `index` needs, except that of some buffers."""
+        blocks: dict[int, int]
+        for blocks, ends in ((frame.reserved, frame.ends), (frame.copies, frame.ends_of_views)):
+            for number in [each for each in blocks if ends[each] <= index and each not in but_of]:
+                self.release(blocks.pop(number))
 
     def own(self, frame: PlanFrame, number: int) -> str | None:
         """The address of a register for one number inside of a loop; None for other buffers."""
@@ -106,7 +119,7 @@ class PlanMemory(FunctionCode):
         if pointer is None:
             buffer = frame.plan.buffers[number]
             if number in frame.views:
-                return self._show(frame, frame.views.pop(number))
+                return self._show(frame, number)
             if buffer.constant is not None:
                 pointer = self.constant(buffer.constant)
             elif buffer.base is not None:
@@ -117,33 +130,78 @@ class PlanMemory(FunctionCode):
             elif register := self.own(frame, number):
                 pointer = register
             else:
-                offset = frame.layout.offsets[number]
-                assert offset is not None, f"b{number} has no memory"
-                pointer = self.at(frame.start + offset)
+                frame.reserved[number] = start = self.reserve(frame.nbytes(number))
+                pointer = self.at(start)
             frame.pointers[number] = pointer
         return pointer
 
-    def add_view(self, frame: PlanFrame, step: View) -> None:
-        """Note a view; in a loop, whose steps may write over what it shows, it has its address at once."""
-        frame.views[step.outputs[0]] = step
-        if self.depth:
-            self.pointer(frame, step.outputs[0])
+    def show_before(self, frame: PlanFrame, step: Step, index: int) -> None:
+        """Copy the elements of views that nothing has read yet where a step writes over what they show."""
+        roots = (
+            [frame.pointers.get(frame.plan.root(number)) for number in step.outputs] if frame.views else ()
+        )
+        for number in [*frame.views]:
+            shown = frame.pointers.get(frame.plan.root(number))
+            if shown is not None and shown in roots and frame.ends_of_views[number] >= index:
+                self.pointer(frame, number)
 
-    def _show(self, frame: PlanFrame, step: View) -> str:
-        """The address of a view: in what it shows, or of a copy where its elements do not lie side by side."""
-        (number,), target = step.outputs, ""
-        if view_offset(step.node) is None:
-            frame.copies[number] = start = self.reserve(frame.nbytes(number))
-            target = self.at(start)
-        return self.show_in(frame, step, target)
+    def is_copied(self, frame: PlanFrame, number: int) -> bool:
+        """Whether a buffer is a view that nothing has read yet, and whose elements do not lie side by side."""
+        step = frame.views.get(number)
+        return step is not None and view_offset(step.node) is None
 
-    def show_in(self, frame: PlanFrame, step: View, target: str) -> str:
-        """The address of a view that nothing has read yet: of a copy in `target`, unless it needs none."""
-        source, offset = self.pointer(frame, step.inputs[0]), view_offset(step.node)
-        frame.pointers[step.outputs[0]] = shown = target if offset is None else self.advance(source, offset)
-        if offset is None:
+    def with_views(self, frame: PlanFrame, step: Step) -> tuple[Graph, list[int]]:
+        """A step with the views that nothing has read yet, as a graph, and the numbers of the buffers that it reads."""
+        nodes: dict[int, Node] = {}
+        read: dict[int, Node] = {}
+
+        def node_of(number: int) -> Node:
+            view = frame.views.get(number)
+            if number not in nodes:
+                if view is not None and self._is_read_in_order(view):
+                    nodes[number] = Node(view.op, (node_of(view.inputs[0]),))
+                else:
+                    nodes[number] = read[number] = parameter(frame.plan.buffers[number].type)
+            return nodes[number]
+
+        result = Node(step.op, tuple(map(node_of, step.inputs)))
+        return Graph([*read.values()], [result]), [*read]
+
+    def _is_read_in_order(self, view: View) -> bool:
+        """Whether loops may read elements where a view shows them: those of large matrices are copied by tiles."""
+        is_large = view.node.tensor_type.size >= PROCESSOR.min_tiled_elements
+        return elements.computes(view.node) and not (is_large and isinstance(view.op, ops.Transpose))
+
+    def write_to(self, frame: PlanFrame, number: int, target: str) -> None:
+        """Write what is in a buffer to another address too."""
+        if self.is_copied(frame, number):
+            step = frame.views[number]
+            source = self.pointer(frame, step.inputs[0])
             with self.scope():
-                self.launch(self.program(step), [source, target], None)
+                self.launch(self.program(step), [source, target])
+        else:
+            self.copy(target, self.pointer(frame, number), frame.nbytes(number))
+
+    def is_free_after(self, frame: PlanFrame, step: Step, number: int, index: int) -> bool:
+        """Whether a step that reads a buffer alone may write over it: it lies in the arena, and is not needed later."""
+        ends = frame.ends if number in frame.reserved else frame.ends_of_views
+        if number not in frame.reserved and number not in frame.copies:
+            return False
+        shown = [base for each in step.inputs for base in list_bases(frame.plan, each)]
+        return ends[number] <= index and shown.count(number) == 1
+
+    def _show(self, frame: PlanFrame, number: int) -> str:
+        """The address of a view: in what it shows, or of a copy where its elements do not lie side by side."""
+        step = frame.views[number]
+        offset = view_offset(step.node)
+        if offset is None:
+            frame.copies[number] = start = self.reserve(frame.nbytes(number))
+            shown = self.at(start)
+            self.write_to(frame, number, shown)
+        else:
+            shown = self.advance(self.pointer(frame, step.inputs[0]), offset)
+        del frame.views[number]
+        frame.pointers[number] = shown
         return shown
 
     def lies(self, frame: PlanFrame, number: int) -> StridedArray | None:

@@ -33,8 +33,8 @@ def write(
         code.lengths[f"{prefix}scalars"] = code.functions.texts[-1].count("\n")
     count = len(carried)
     table = code.first(f"alloca [{2 * count + 2} x ptr], align 8")
-    ones = _numbers(code, [1] * count)
-    control = _numbers(code, [0] * WANTED + [int(k in wanted) for k in range(count)])
+    ones = code.integers([1] * count)
+    control = code.integers([0] * WANTED + [int(k in wanted) for k in range(count)])
     slots = [code.first(f"getelementptr ptr, ptr {table}, i64 {k}") for k in range(2 * count + 2)]
     before = [code.outer_address(pointer) for pointer in before]
     for slot, pointer in zip(slots[2 * count :], (ones, control), strict=True):
@@ -89,15 +89,6 @@ def _chunk(
         where = code.first(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
         steps = code.line(f"load i64, ptr {where}, align 8")
     return code.line(f"{scalars}{steps}, i64 1)")
-
-
-def _numbers(code: FunctionCode, numbers: Sequence[int]) -> str:
-    """The address of integers that are there from the beginning."""
-    address = code.first(f"alloca [{len(numbers)} x i64], align 8")
-    for k, number in enumerate(numbers):
-        where = code.first(f"getelementptr i64, ptr {address}, i64 {k}")
-        code.entry.append(f"store i64 {number}, ptr {where}, align 8")
-    return address
 
 
 def _step_time(loop: NativeLoop) -> float:

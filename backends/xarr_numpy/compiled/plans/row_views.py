@@ -6,10 +6,10 @@ while it is read.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 
-from xarr.compiler.plan.native_steps import lies_together
+from xarr.compiler.plan.native_steps import lies_together, list_bases
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.ir import ops
 from xarr_numpy.compiled.plans.function_code import FunctionCode
@@ -31,17 +31,9 @@ def is_row_view(plan: Plan, step: Step, pointers: Mapping[int, str], copies: Con
     is_part = part.size > 1 and lies_together(whole.shape, part.shape, (1,) * len(whole.shape))
     has_starts = all(each.dtype.kind == "i" for each in starts)
     is_read = array in plan.parameters or plan.buffers[array].constant is not None
-    if any(number in copies for number in _list_bases(plan, step.inputs[0])):
+    if any(number in copies for number in list_bases(plan, step.inputs[0])):
         return False
     return is_part and has_starts and is_read and not _is_written(plan, number, array, pointers)
-
-
-def _list_bases(plan: Plan, number: int) -> Iterator[int]:
-    """A buffer, and those that it is a view of."""
-    base: int | None = number
-    while base is not None:
-        yield base
-        base = plan.buffers[base].base
 
 
 def _is_written(plan: Plan, part: int, array: int, pointers: Mapping[int, str]) -> bool:

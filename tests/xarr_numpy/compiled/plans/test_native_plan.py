@@ -268,16 +268,6 @@ def test_singular_systems_have_no_solution() -> None:
     assert_same(np.asarray(x)[[0, 1, 3]], np.linalg.solve(a[[0, 1, 3]], b[[0, 1, 3]]) * 2)
 
 
-def test_systems_are_solved_in_python_without_the_routine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xarr_numpy import blas
-
-    monkeypatch.setattr(blas, "routine", lambda name: None)
-    a, b = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 2))
-    text = str(xarr.jit(lambda a, b: xarr.linalg.solve(a, b)).lower("f64[4,4]", "f64[4,2]").stage("plan"))
-    assert "in Python: has no loop program" in text
-    assert_same(xarr.jit(lambda a, b: xarr.linalg.solve(a, b))(a, b), np.linalg.solve(a, b))
-
-
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 7, 3), (3, 5), (1, 1), (40, 33)])
 def test_small_factors_are_those_of_numpy(dtype: str, shape: tuple[int, ...]) -> None:
@@ -356,7 +346,7 @@ def test_transposed_arrays_are_copied_through_tiles_for_who_reads_them() -> None
 def test_results_that_are_views_of_megabytes_are_no_copies() -> None:
     x = whole(1200, 300)
     compiled = agree(lambda x: running(running(x)).T, x, direct=False)
-    assert "in Python: takes 2.9 MB less memory" in text_of(compiled, x, stage="plan")
+    assert "in Python: shows 2.9 MB without a copy" in text_of(compiled, x, stage="plan")
 
 
 def test_large_results_lie_in_memory_that_is_used_again() -> None:

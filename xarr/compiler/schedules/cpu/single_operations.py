@@ -12,6 +12,7 @@ from typing import Final
 
 from xarr.compiler.fusion import scan_windows
 from xarr.compiler.fusion.window_work import free_dimensions
+from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.passes.inner_products import split_product
@@ -39,6 +40,22 @@ def program_of_operation(node: Node, schedule: Schedule) -> Kernel | None:
     other operands.  One object for equal operations.
     """
     return _program(node.op, tuple([operand.type for operand in node.operands]), schedule)
+
+
+@lru_cache(_KEPT)
+def program_of_concatenation(graph: Graph, schedule: Schedule) -> Kernel | None:
+    """The loop program of a graph whose result is a concatenation, of what only moves elements; None if there is none.
+
+    Not of many operands of a few elements, whose copies one by one take longer than choosing among them.
+    """
+    (node,) = graph.results
+    if node.tensor_type.size < schedule.target.register_bytes * len(node.operands):
+        return None
+    if not all(elements.computes(each) for each in graph.nodes):
+        return None
+    kernel = movement.concatenate_in_order(_LaneLoops(graph, RULES), node)
+    in_threads(kernel.phases)
+    return kernel
 
 
 def multiplies_in_lanes(node: Node, schedule: Schedule) -> bool:

@@ -151,6 +151,24 @@ def update_in_place(loops: SerialLoops, node: Node) -> Kernel:
     return Kernel(tuple(loops.inputs), (out,), (), (), loops.phases)
 
 
+def concatenate_in_order(loops: SerialLoops, node: Node) -> Kernel:
+    """The program that stores one operand after the other, each where it lies in the result."""
+    op = node.op
+    assert isinstance(op, ops.Concatenate)
+    out = Buffer("out0", register_dtype(node.dtype), node.tensor_type.size, "out")
+    start = 0
+
+    def store(operand: Node, start: int, index: Index) -> Sequence[Store]:
+        shifted = [at + start * (axis == op.dimension) for axis, at in enumerate(index)]
+        return [Store(out, row_major(node.shape, tuple(shifted)), loops.at(operand, index))]
+
+    loops.label = op.called
+    for operand in node.operands:
+        loops.phase(operand.shape, partial(store, operand, start))
+        start += operand.shape[op.dimension]
+    return Kernel(tuple(loops.inputs), (out,), (), (), loops.phases)
+
+
 def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """The result of a computation of scalars on the elements of all operands."""
     op = node.op
