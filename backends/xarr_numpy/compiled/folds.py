@@ -30,7 +30,7 @@ from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.codegen.emitter import Functions
-from xarr_numpy.compiled.typed_python import compile_functions
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 
 Array = np.ndarray[Any, Any]
 #: Writes the combination of the rows to an array.

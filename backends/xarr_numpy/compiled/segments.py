@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi import builtin
-from xarr_numpy.compiled.typed_python import compile_functions
 
 #: Elements of a window that is written out.
 _UNROLLED: Final = 8

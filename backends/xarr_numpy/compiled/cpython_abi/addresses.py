@@ -5,15 +5,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 
 Array = np.ndarray[Any, Any]
+
+_FILL: Final = """
+def PyLong_AsVoidPtr(number: ptr) -> ptr: ...
+
+@exported
+def fill(self: ptr, every: ptr, count: i64) -> ptr:
+    return answer(collects(every + 8, count - 1, PyLong_AsVoidPtr(every.ptr[0])))
+"""
 
 
 def collect(table: int, operands: Sequence[Any], others: Sequence[Array]) -> Sequence[Array]:
@@ -37,22 +45,6 @@ def _fill() -> Callable[..., bool] | None:
     """A built-in function that fills the table; it gives False where something has to be copied."""
     if not struct_offsets.works():
         return None
-    code = llvm_jit.compile_module(_text(), ["fill"])
+    text = builtin.OBJECTS + compile_functions(builtin.COLLECTING + _FILL)
+    code = llvm_jit.compile_module(text, ["fill"], serial=("",))
     return builtin.function(code.addresses["fill"], code)
-
-
-def _text() -> str:
-    lines = [
-        f"{builtin.DECLARATIONS}declare ptr @PyLong_AsVoidPtr(ptr)",
-        "define ptr @fill(ptr %self, ptr %every, i64 %all) nounwind {",
-        "entry:",
-        "  %number = load ptr, ptr %every, align 8",
-        "  %arguments = getelementptr ptr, ptr %every, i64 1",
-        "  %count = sub i64 %all, 1",
-        *builtin.collect_lines("%count", "call ptr @PyLong_AsVoidPtr(ptr %number)"),
-        *builtin.return_lines("_Py_TrueStruct"),
-        "no:",
-        *builtin.return_lines("_Py_FalseStruct"),
-        "}",
-    ]
-    return expand("\n".join(lines)) + "\n"

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from string import Template
 from typing import Any, Final
 
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
@@ -28,7 +29,7 @@ MAX_STACK_BYTES: Final = 2**14
 #: Arrays whose addresses lie on the stack.
 MAX_ARRAYS: Final = 2**11
 #: The functions of `phase_entries`.
-_ENTRIES: Final = ("entry", "entry.sealing")
+_ENTRIES: Final = ("entry", "entry_sealing")
 
 
 class MethodDef(ctypes.Structure):
@@ -74,114 +75,98 @@ def phase_entries(
 
 @cache
 def _entries() -> llvm_jit.Code:
-    return llvm_jit.compile_module(DECLARATIONS + entry_text(), _ENTRIES)
+    return llvm_jit.compile_module(OBJECTS + compile_functions(COLLECTING + _ENTRY), _ENTRIES, serial=("",))
 
 
-def entry_text() -> str:
-    """The functions of `phase_entries` in LLVM IR.
+#: The objects that functions refer to, in LLVM IR.
+OBJECTS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = external global i8\n"
 
-    Phase, extent, the numbers of arrays and results, and `numbers` are the elements of their first owner, an array.
-    """
-    name, sealing = _ENTRIES
-    run, no = f"{name}.run", return_lines("_Py_FalseStruct")
-    head = [
-        "(ptr %self, ptr %arguments, i64 %count) nounwind {",
-        f"  %done = call i1 @{run}(ptr %self, ptr %arguments, i64 %count)",
-        "  unless %done goto no, yes:",
-    ]
-    yes = [*return_lines("_Py_TrueStruct"), "no:", *no, "}"]
-    lines = [
-        _run_text(run),
-        f"define ptr @{name}{head[0]}",
-        *head[1:],
-        *yes,
-        f"define ptr @{sealing}{head[0]}",
-        *head[1:],
-        *_owner_data("own", 0),
-        *_element("results", "own", 3),
-        "  %first.result = sub i64 %count, %results",
-        *_sealing("%first.result", "%count"),
-        *yes,
-    ]
-    return expand("\n".join(lines))
+#: What entries begin and end with.
+COLLECTING: Final = f"""
+CLASS = {CLASS}
+DATA = {DATA}
+FLAGS: i32 = {FLAGS}
+OWNERS = {tuple.__basicsize__}
 
+# Put the addresses of the data of arrays into a table; whether they all are of the class of the last one, in row-major
+# order and aligned.  It goes over classes, then over what only arrays have.
+@inline
+def collects(arguments: ptr, count: i64, table: ptr) -> i1:
+    for k in range(count):
+        if arguments.ptr[k].CLASS is not arguments.ptr[count - 1].CLASS:
+            return False
+    for k in range(count):
+        table.ptr[k] = arguments.ptr[k].DATA
+        if (arguments.ptr[k].FLAGS & {USABLE}) != {USABLE}:
+            return False
+    return True
 
-def _sealing(start: str, stop: str) -> list[str]:
-    """Lines that make the arrays of these numbers among the arguments read-only."""
-    body = [
-        "  %sealed.array = load ptr, ptr %arguments[%sealed.k]",
-        f"  %sealed.flags = load i32, ptr %sealed.array + {FLAGS}",
-        f"  %sealed.fixed = and i32 %sealed.flags, {~WRITEABLE}",
-        "  store i32 %sealed.fixed, ptr %sealed.flags.slot, align 4",
-    ]
-    return _loop_over("sealed.k", start, stop, body)
+# Make arrays of these numbers read-only.
+@inline
+def seal(arguments: ptr, start: i64, stop: i64):
+    for k in range(start, stop):
+        arguments.ptr[k].FLAGS &= {~WRITEABLE}
 
+@inline
+def answer(is_done: i1) -> ptr:
+    result = _Py_TrueStruct if is_done else _Py_FalseStruct
+    {"result.i64[0] += 1" if _COUNTED else "pass"}
+    return result
+"""
 
-def _loop_over(k: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
-    """A loop over numbers `%k`, which ends early, at `no`, where the register `failed` of the body holds."""
-    test = [f"  br i1 {failed}, label %no, label %{k}.last"] if failed else []
-    return [f"  for %{k} from {start} below {stop}", *body, *test, f"  end %{k}"]
+#: Phase, extent, the numbers of arrays and results, and numbers are the elements of the first owner, an array.
+_ENTRY: Final = """
+def run(self: ptr, arguments: ptr, count: i64) -> i1:
+    work = self.OWNERS.DATA
+    if count != work.i64[2]:
+        return False
+    buffers = stack(ptr, count + 1)
+    if not collects(arguments, count, buffers):
+        return False
+    buffers.ptr[count] = work + 32
+    call(void, work.ptr[0], buffers, 0, work.i64[1])
+    return True
 
+@exported
+def entry(self: ptr, arguments: ptr, count: i64) -> ptr:
+    return answer(run(self, arguments, count))
 
-def _run_text(name: str) -> str:
-    lines = [
-        f"define internal i1 @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
-        "entry:",
-        *_owner_data("work", 0),
-        *_element("wanted", "work", 2),
-        "  %size = add i64 %count, 1",
-        *collect_lines("%wanted", "alloca ptr, i64 %size, align 8"),
-        "  %numbers = getelementptr i64, ptr %work.data, i64 4",
-        "  %numbers.target = getelementptr ptr, ptr %buffers, i64 %count",
-        "  store ptr %numbers, ptr %numbers.target, align 8",
-        "  %phase = load ptr, ptr %work.data, align 8",
-        *_element("extent", "work", 1),
-        "  call void %phase(ptr %buffers, i64 0, i64 %extent)",
-        "  ret i1 true",
-        "no:",
-        "  ret i1 false",
-        "}",
-    ]
-    return "\n".join(lines)
+@exported
+def entry_sealing(self: ptr, arguments: ptr, count: i64) -> ptr:
+    is_done = run(self, arguments, count)
+    if is_done:
+        seal(arguments, count - self.OWNERS.DATA.i64[3], count)
+    return answer(is_done)
+"""
 
+_PLAN_ENTRY: Final = Template("""
+def PyObject_CallFunction(function: ptr, format: ptr, *others) -> ptr: ...
+def malloc(nbytes: i64) -> ptr: ...
+def free(memory: ptr): ...
 
-def _element(name: str, owner: str, number: int) -> list[str]:
-    """Lines that read an integer among the elements of an owner, of `_owner_data`."""
-    return [f"  %{name} = load i64, ptr %{owner}.data[{number}]"]
-
-
-def collect_lines(count: str, buffers: str) -> list[str]:
-    """Lines that put the addresses of the data of `count` arrays into `%buffers`, made by the instruction `buffers`.
-
-    They go over classes, then over what only arrays have, and end where the label `run` begins, or go to `no`.
-    """
-    classes = [
-        "  %sorted.array = load ptr, ptr %arguments[%sorted.k]",
-        f"  %sorted.class = load ptr, ptr %sorted.array + {CLASS}",
-        "  %sorted.other = icmp ne ptr %sorted.class, %last.class",
-    ]
-    addresses = [
-        "  %looked.array = load ptr, ptr %arguments[%looked.k]",
-        f"  %looked.data = load ptr, ptr %looked.array + {DATA}",
-        "  %looked.target = getelementptr ptr, ptr %buffers, i64 %looked.k",
-        "  store ptr %looked.data, ptr %looked.target, align 8",
-        f"  %looked.flags = load i32, ptr %looked.array + {FLAGS}",
-        f"  %looked.needed = and i32 %looked.flags, {USABLE}",
-        f"  %looked.unfit = icmp ne i32 %looked.needed, {USABLE}",
-    ]
-    return [
-        f"  %fits = icmp eq i64 %count, {count}",
-        "  unless %fits goto no, sort:",
-        f"  %buffers = {buffers}",
-        f"  %last.k = sub i64 {count}, 1",
-        "  %last.array = load ptr, ptr %arguments[%last.k]",
-        f"  %last.class = load ptr, ptr %last.array + {CLASS}",
-        *_loop_over("sorted.k", "0", count, classes, "%sorted.other"),
-        *_loop_over("looked.k", "0", count, addresses, "%looked.unfit"),
-        "  then run:",
-    ]
+@exported
+def $name(self: ptr, arguments: ptr, count: i64) -> ptr:
+    table = stack(ptr, $count + 2)
+    if count != $count or not collects(arguments, $count, table):
+        return answer(False)
+    table.ptr[$count + 1] = self.OWNERS.DATA
+    arena = $allocate
+    if not arena:
+        return answer(False)
+    table.ptr[$count] = arena
+    status = call(i64, run, table, 0)
+    value = arena.i64[0]
+    $free
+    if status == 0:
+        seal(arguments, $operands, $count)
+        return answer(True)
+    if status != -1:
+        PyObject_CallFunction((self + OWNERS).ptr[1], format, status, value)
+    return null
+""")
 
 
+@lru_cache
 def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
     """An entry in LLVM IR: the function `run` on the data of arrays, the last `results` of which it fills and seals.
 
@@ -190,74 +175,12 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int) -> str:
     gives and with the int64 that begins the arena, and raises.  The entry gives True; or False, and nothing
     is done, if an array does not lie in row-major order or is a NumPy scalar, or there is no memory.
     """
-    count = operands + results
     on_stack = arena <= MAX_STACK_BYTES
-    lines = [
-        f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
-        "entry:",
-        *([f"  %arena = alloca [{arena} x i8], align 64"] if on_stack else []),
-        *collect_lines(str(count), f"alloca [{count + 2} x ptr], align 8"),
-        *_owner_data("statics", 0),
-        f"  %statics.target = getelementptr ptr, ptr %buffers, i64 {count + 1}",
-        "  store ptr %statics.data, ptr %statics.target, align 8",
-        *([] if on_stack else _allocating(arena)),
-        f"  %arena.target = getelementptr ptr, ptr %buffers, i64 {count}",
-        "  store ptr %arena, ptr %arena.target, align 8",
-        "  %status = call i64 @run(ptr %buffers, i64 0)",
-        "  %value = load i64, ptr %arena, align 8",
-        *([] if on_stack else ["  call void @free(ptr %arena)"]),
-        "  switch i64 %status, label %failed [ i64 0, label %yes  i64 -1, label %raised ]",
-        "yes:",
-        *_sealing(str(operands), str(count)),
-        *return_lines("_Py_TrueStruct"),
-        "failed:",
-        *_owner("raiser", 1),
-        f"  %none = call ptr (ptr, ptr, ...) @PyObject_CallFunction("
-        f"ptr %raiser, ptr @{name}.format, i64 %status, i64 %value)",
-        "  then raised:",
-        "  ret ptr null",
-        "no:",
-        *return_lines("_Py_FalseStruct"),
-        "}",
-    ]
-    head = [
-        DECLARATIONS.rstrip(),
-        "declare ptr @PyObject_CallFunction(ptr, ptr, ...)",
-        *([] if on_stack else ["declare ptr @malloc(i64)", "declare void @free(ptr)"]),
-        f'@{name}.format = internal constant [3 x i8] c"LL\\00"',
-    ]
-    return expand("\n".join([*head, *lines])) + "\n"
-
-
-def _owner(name: str, number: int) -> list[str]:
-    """Lines that read an owner of the entry, an element of the tuple `self`."""
-    return [f"  %{name} = load ptr, ptr %self + {tuple.__basicsize__ + 8 * number}"]
-
-
-def _owner_data(name: str, number: int) -> list[str]:
-    """Lines that read where the elements of an owner of the entry lie, an array."""
-    return [*_owner(name, number), f"  %{name}.data = load ptr, ptr %{name} + {DATA}"]
-
-
-def _allocating(nbytes: int) -> list[str]:
-    return [
-        f"  %arena = call ptr @malloc(i64 {nbytes})",
-        "  %lacks = icmp eq ptr %arena, null",
-        "  if %lacks goto no, there:",
-    ]
-
-
-def return_lines(name: str) -> list[str]:
-    """The lines that return True or False."""
-    if not _COUNTED:
-        return [f"  ret ptr @{name}"]
-    register = f"%{name}.count"
-    return [
-        f"  {register} = load i64, ptr @{name}, align 8",
-        f"  {register}.next = add i64 {register}, 1",
-        f"  store i64 {register}.next, ptr @{name}, align 8",
-        f"  ret ptr @{name}",
-    ]
-
-
-DECLARATIONS: Final = "@_Py_TrueStruct = external global i8\n@_Py_FalseStruct = external global i8\n"
+    text = _PLAN_ENTRY.substitute(
+        {"name": name, "operands": operands, "count": operands + results},
+        allocate=f"ptr((i64(stack(i8, {arena} + 63)) + 63) & -64)" if on_stack else f"malloc({arena})",
+        free="pass" if on_stack else "free(arena)",
+    )
+    return (
+        f'{OBJECTS}@format = internal constant [3 x i8] c"LL\\00"\n{compile_functions(COLLECTING + text)}\n'
+    )

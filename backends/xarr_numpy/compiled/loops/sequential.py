@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from string import Template
+from textwrap import indent
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +23,7 @@ from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.codegen.instructions import Block, element_type
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.processor import PROCESSOR
 
@@ -94,7 +97,7 @@ class _SequentialFunction:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._code = llvm_jit.compile_module(text, [name])
+        self._code = llvm_jit.compile_module(text, [name], serial=("",))
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.address = self._code.addresses[name]
         self._function = prototype(self.address)
@@ -123,9 +126,8 @@ class _Text:
 
     def phase(self, name: str, write: Callable[[_Text], str]) -> _SequentialFunction:
         body = write(self)
-        return _SequentialFunction(
-            "\n".join([*sorted(self.declarations), *self.functions.values(), body]) + "\n", name
-        )
+        parts = [*sorted(self.declarations), *self.functions.values(), body]
+        return _SequentialFunction("\n".join(parts), name)
 
     def _compute(self, registers: Sequence[str]) -> tuple[list[str], list[str]]:
         """The lines that compute the results of elements as memory has them, and the registers of the same."""
@@ -156,179 +158,97 @@ class _Text:
             return block.line(f"bitcast {element_type(value.dtype)} {register} to {kind}")
         return register
 
+    def _function(self, stores: bool) -> str:
+        """The computation as a function of addresses of elements: it stores results at the first, or returns one."""
+        kinds = [_memory_type(dtype) for dtype in self.dtypes]
+        loads = [f"%e{k} = load {kind}, ptr %a{k}" for k, kind in enumerate(kinds)]
+        lines, results = self._compute([f"%e{k}" for k in range(len(kinds))])
+        if stores:
+            ends = [f"store {kinds[k]} {result}, ptr %a{k}" for k, result in enumerate(results)] + [
+                "ret void"
+            ]
+        else:
+            ends = [f"%is = trunc i8 {results[0]} to i1", "ret i1 %is"]
+        body = "\n".join(f"  {line}" for line in [*loads, *lines, *ends])
+        parameters = ", ".join([f"ptr %a{k}" for k in range(len(kinds))])
+        kind = "void" if stores else "i1"
+        return f"define internal {kind} @compute({parameters}) alwaysinline nounwind {{\nentry:\n{body}\n}}\n"
+
     def scatter(self) -> str:
         count = len(self.results)
-        kinds = [_memory_type(dtype) for dtype in self.dtypes]
         names = [f"r{k}" for k in range(count)] + [f"u{k}" for k in range(count)]
-        lines, results = self._compute([f"%{name}" for name in names])
-        loads, stores = [], []
-        for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-            index = "%old" if k < count else "%new"
-            loads += _load(name, kind, f"%{name}.buffer", index)
-        for k in range(count):
-            stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.address")
-        return _SCATTER.format(
-            buffers=_indent(_buffers(["size", "targets", *names])),
-            body=_indent([*loads, *lines, *stores]),
-        )
+        at = [
+            f"{name} + {dtype.itemsize} * {'old' if name[0] == 'r' else 'new'}"
+            for name, dtype in zip(names, self.dtypes, strict=True)
+        ]
+        text = _SCATTER.substitute(buffers=_buffers(names, 2), addresses=", ".join(at))
+        return self._function(stores=True) + compile_functions(text)
 
     def sort(self) -> str:
-        count = len(self.dtypes) // 2
-        kinds = [_memory_type(dtype) for dtype in self.dtypes[::2]]
-        loads, moves, saves, rests = [], [], [], []
-        # The computation is asked whether the right element goes before the left one.
-        registers = [register for k in range(count) for register in (f"%right{k}", f"%left{k}")]
-        lines, (before,) = self._compute(registers)
-        for k, kind in enumerate(kinds):
-            loads += _load(f"left{k}", kind, f"%scratch{k}.buffer", "%i")
-            loads += _load(f"right{k}", kind, f"%array{k}.buffer", "%j")
-            moves += [
-                f"%moved{k} = select i1 %passes, {kind} %right{k}, {kind} %left{k}",
-                f"%to{k} = getelementptr inbounds {kind}, ptr %array{k}.buffer, i64 %o",
-                f"store {kind} %moved{k}, ptr %to{k}",
+        kinds = [(dtype.itemsize, _memory_type(dtype)) for dtype in self.dtypes[::2]]
+        at, moves, saves, rests = [], [], [], []
+        for k, (size, kind) in enumerate(kinds):
+            # The computation is asked whether the right element goes before the left one.
+            at += [f"array{k} + {size} * j, scratch{k} + {size} * i"]
+            moves += [f"array{k}.{kind}[o] = array{k}.{kind}[j] if passes else scratch{k}.{kind}[i]"]
+            saves += [_COPY.format(f"scratch{k}", "low", f"array{k}", "low", "middle - low", size=size)]
+            rests += [
+                _COPY.format(f"array{k}", "i + j - middle", f"scratch{k}", "i", "middle - i", size=size)
             ]
-            bytes_each = int(kind[1:]) // 8
-            saves += _copy(
-                f"save{k}",
-                kind,
-                f"%scratch{k}.buffer",
-                "%lo",
-                f"%array{k}.buffer",
-                "%lo",
-                "%half",
-                bytes_each,
-            )
-            rests += _copy(
-                f"rest{k}", kind, f"%array{k}.buffer", "%o", f"%scratch{k}.buffer", "%i", "%left", bytes_each
-            )
-        self.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        names = [f"array{k}" for k in range(count)] + [f"scratch{k}" for k in range(count)]
-        buffers = _indent(_buffers(["size", *names]))
-        passes = f"%passes = trunc i8 {before} to i1"
-        return _SORT.format(
-            buffers=buffers,
-            save=_indent(saves),
-            step=_indent([*loads, *lines, passes, *moves]),
-            rest=_indent(rests),
+        names = [f"array{k}" for k in range(len(kinds))] + [f"scratch{k}" for k in range(len(kinds))]
+        text = _SORT.substitute(
+            buffers=_buffers(names, 1),
+            saves=indent("\n".join(saves), "    "),
+            moves=indent("\n".join(moves), 8 * " "),
+            rests=indent("\n".join(rests), "    "),
+            addresses=", ".join(at),
         )
+        return self._function(stores=False) + compile_functions(text)
 
 
-def _indent(lines: Sequence[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines)
+def _buffers(names: Sequence[str], first: int) -> str:
+    return "\n".join([f"    {name} = buffers.ptr[{number}]" for number, name in enumerate(names, first)])
 
 
-def _buffers(names: Sequence[str]) -> list[str]:
-    lines = []
-    for k, name in enumerate(names):
-        lines.append(f"%{name}.slot = getelementptr inbounds ptr, ptr %buffers, i64 {k}")
-        lines.append(f"%{name}.buffer = load ptr, ptr %{name}.slot")
-    return lines
+_COPY: Final = "llvm_memcpy_p0_p0_i64({0} + {size} * ({1}), {2} + {size} * {3}, {size} * ({4}), False)"
 
+_SCATTER: Final = Template("""
+@exported
+def scatter(buffers: ptr, begin: i64, end: i64):
+    size = buffers.ptr[0].i64[0]
+    targets = buffers.ptr[1]
+$buffers
+    for u in range(begin, end):
+        for k in range(size):
+            old = targets.i64[u] * size + k
+            new = u * size + k
+            call(void, compute, $addresses)
+""")
 
-def _load(name: str, kind: str, buffer: str, index: str) -> list[str]:
-    return [
-        f"%{name}.address = getelementptr inbounds {kind}, ptr {buffer}, i64 {index}",
-        f"%{name} = load {kind}, ptr %{name}.address",
-    ]
+_SORT: Final = Template("""
+def llvm_memcpy_p0_p0_i64(target: ptr, source: ptr, nbytes: i64, is_volatile: i1): ...
 
+def merge(buffers: ptr, low: i64, high: i64):
+    if high - low < 2:
+        return
+    middle = low + (high - low) / 2
+    merge(buffers, low, middle)
+    merge(buffers, middle, high)
+$buffers
+$saves
+    i = low
+    j = middle
+    while i < middle and j < high:
+        o = i + j - middle
+        passes = call(i1, compute, $addresses)
+$moves
+        i += 1 - i64(passes)
+        j += i64(passes)
+$rests
 
-def _copy(
-    name: str, kind: str, target: str, to: str, source: str, at: str, count: str, bytes_each: int
-) -> list[str]:
-    return [
-        f"%{name}.to = getelementptr inbounds {kind}, ptr {target}, i64 {to}",
-        f"%{name}.from = getelementptr inbounds {kind}, ptr {source}, i64 {at}",
-        f"%{name}.bytes = mul i64 {count}, {bytes_each}",
-        f"call void @llvm.memcpy.p0.p0.i64(ptr %{name}.to, ptr %{name}.from, i64 %{name}.bytes, i1 false)",
-    ]
-
-
-_SCATTER: Final = """\
-define void @scatter(ptr %buffers, i64 %begin, i64 %end) nounwind {{
-entry:
-{buffers}
-  %size = load i64, ptr %size.buffer
-  br label %updates
-updates:
-  %u = phi i64 [ %begin, %entry ], [ %u.next, %updated ]
-  %more = icmp slt i64 %u, %end
-  br i1 %more, label %update, label %done
-update:
-  %target.address = getelementptr inbounds i64, ptr %targets.buffer, i64 %u
-  %target = load i64, ptr %target.address
-  %first = mul i64 %target, %size
-  %source = mul i64 %u, %size
-  br label %elements
-elements:
-  %k = phi i64 [ 0, %update ], [ %k.next, %element ]
-  %left = icmp slt i64 %k, %size
-  br i1 %left, label %element, label %updated
-element:
-  %old = add i64 %first, %k
-  %new = add i64 %source, %k
-{body}
-  %k.next = add i64 %k, 1
-  br label %elements
-updated:
-  %u.next = add i64 %u, 1
-  br label %updates
-done:
-  ret void
-}}"""
-
-_SORT: Final = """\
-define internal void @merge(ptr %buffers, i64 %lo, i64 %hi) nounwind {{
-entry:
-  %n = sub i64 %hi, %lo
-  %short = icmp slt i64 %n, 2
-  br i1 %short, label %done, label %split
-split:
-  %half = lshr i64 %n, 1
-  %mid = add i64 %lo, %half
-  call void @merge(ptr %buffers, i64 %lo, i64 %mid)
-  call void @merge(ptr %buffers, i64 %mid, i64 %hi)
-{buffers}
-{save}
-  br label %merging
-merging:
-  %i = phi i64 [ %lo, %split ], [ %i.next, %step ]
-  %j = phi i64 [ %mid, %split ], [ %j.next, %step ]
-  %passed = sub i64 %j, %mid
-  %o = add i64 %i, %passed
-  %has.left = icmp slt i64 %i, %mid
-  %has.right = icmp slt i64 %j, %hi
-  %both = and i1 %has.left, %has.right
-  br i1 %both, label %step, label %rest
-step:
-{step}
-  %right.one = zext i1 %passes to i64
-  %left.one = sub i64 1, %right.one
-  %i.next = add i64 %i, %left.one
-  %j.next = add i64 %j, %right.one
-  br label %merging
-rest:
-  %left = sub i64 %mid, %i
-{rest}
-  br label %done
-done:
-  ret void
-}}
-define void @sort(ptr %buffers, i64 %begin, i64 %end) nounwind {{
-entry:
-  %size.slot = getelementptr inbounds ptr, ptr %buffers, i64 0
-  %size.buffer = load ptr, ptr %size.slot
-  %size = load i64, ptr %size.buffer
-  br label %lines
-lines:
-  %line = phi i64 [ %begin, %entry ], [ %line.next, %line.body ]
-  %more = icmp slt i64 %line, %end
-  br i1 %more, label %line.body, label %done
-line.body:
-  %lo = mul i64 %line, %size
-  %hi = add i64 %lo, %size
-  call void @merge(ptr %buffers, i64 %lo, i64 %hi)
-  %line.next = add i64 %line, 1
-  br label %lines
-done:
-  ret void
-}}"""
+@exported
+def sort(buffers: ptr, begin: i64, end: i64):
+    size = buffers.ptr[0].i64[0]
+    for row in range(begin, end):
+        merge(buffers, row * size, (row + 1) * size)
+""")

@@ -13,7 +13,7 @@ from string import Template
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr_numpy.compiled.typed_python import compile_functions
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 
 #: The numbers that functions get, by position; the first two are tables of buffers.
 _ARGUMENTS: Final = ("ab", "ba", "rows", "ranges", "steps", "radius", "block")

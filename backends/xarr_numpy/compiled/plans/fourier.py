@@ -1,6 +1,6 @@
 """Fourier transforms in machine code: calls of the loops inside of NumPy's ufuncs, one for each axis.
 
-    void @transform(ptr loop, ptr data, ptr source, ptr target, i64 factor, …)
+    void @transform_loop(ptr loop, ptr data, ptr source, ptr target, i64 factor, …)
 
 They get what `numpy.fft` gives them, so that the bits are the same, which is tried before the first use; where they are
 not found, or give something else, as for most transforms in single precision, which NumPy computes in double, Python is
@@ -23,7 +23,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import PROTOTYPE, InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
 from xarr_numpy.processor import PROCESSOR
@@ -42,42 +42,34 @@ _OPERATIONS: Final = 4
 _TRIED: Final = (1, 2, 3, 8, 15, 64, 77, 211)
 _ROWS_TRIED: Final = 9
 
-_TEXT: Final = expand("""
-define internal void @transform(ptr %loop, ptr %data, ptr %source, ptr %target, i64 %factor, i64 %blocks,
-    i64 %source.block, i64 %target.block, i64 %rows, i64 %source.row, i64 %target.row, i64 %points, i64 %results,
-    i64 %source.step, i64 %target.step) noinline nounwind {
-entry:
-  %number = alloca i64, align 8
-  %operands = alloca [3 x ptr], align 8
-  %sizes = alloca [3 x i64], align 8
-  %steps = alloca [5 x i64], align 8
-  store i64 %factor, ptr %number, align 8
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %source.at = mul i64 %i, %source.block
-  %target.at = mul i64 %i, %target.block
-  %from = getelementptr i8, ptr %source, i64 %source.at
-  %to = getelementptr i8, ptr %target, i64 %target.at
-  store ptr %from, ptr %operands, align 8
-  store ptr %number, ptr %operands[1]
-  store ptr %to, ptr %operands[2]
-  store i64 %rows, ptr %sizes, align 8
-  store i64 %points, ptr %sizes[1]
-  store i64 %results, ptr %sizes[2]
-  store i64 %source.row, ptr %steps, align 8
-  store i64 0, ptr %steps[1]
-  store i64 %target.row, ptr %steps[2]
-  store i64 %source.step, ptr %steps[3]
-  store i64 %target.step, ptr %steps[4]
-  call void %loop(ptr %operands, ptr %sizes, ptr %steps, ptr %data)
-  %i.next = add i64 %i, 1
-  %more = icmp slt i64 %i.next, %blocks
-  br i1 %more, label %next, label %done
-done:
-  ret void
-}
-""")
+_TEXT: Final = """
+def transform_loop(
+    loop: ptr, data: ptr, source: ptr, target: ptr, factor: i64, blocks: i64, source_block: i64, target_block: i64,
+    rows: i64, source_row: i64, target_row: i64, points: i64, results: i64, source_step: i64, target_step: i64
+):
+    number = factor
+    operands = stack(ptr, 3)
+    sizes = stack(i64, 3)
+    steps = stack(i64, 5)
+    for k in range(blocks):
+        operands.ptr[0] = source + k * source_block
+        operands.ptr[1] = address(number)
+        operands.ptr[2] = target + k * target_block
+        sizes.i64[0] = rows
+        sizes.i64[1] = points
+        sizes.i64[2] = results
+        steps.i64[0] = source_row
+        steps.i64[1] = 0
+        steps.i64[2] = target_row
+        steps.i64[3] = source_step
+        steps.i64[4] = target_step
+        call(void, loop, operands, sizes, steps, data)
+"""
+
+
+@cache
+def _text() -> str:
+    return compile_functions(_TEXT)
 
 
 def transform_time(node: Node) -> float | None:
@@ -95,7 +87,7 @@ def transform_time(node: Node) -> float | None:
 
 def write_transform(code: FunctionCode, node: Node, operands: Sequence[str], results: Sequence[str]) -> None:
     """Call NumPy's loops for each axis of a node, in the order in which `numpy.fft` does."""
-    code.helpers["transform"] = _TEXT
+    code.helpers["transform"] = _text()
     is_single, source, (target,) = _is_single(node), operands[0], results
     passes = _passes(node)
     between = target
@@ -112,7 +104,7 @@ def write_transform(code: FunctionCode, node: Node, operands: Sequence[str], res
         pointers = [code.static(LoopWord(address)) for address in loop]
         arguments = [*[f"ptr {each}" for each in (*pointers, source, output)]]
         arguments += [f"i64 {code.number(each)}" for each in sizes]
-        code.write(f"call void @transform({', '.join(arguments)})")
+        code.write(f"call void @transform_loop({', '.join(arguments)})")
         source = output
     code.cost += transform_time(node) or 0
 
@@ -138,7 +130,7 @@ def _passes(node: Node) -> list[tuple[str, int, Ints, Ints]]:
 
 
 def _strides(axis: int, shapes: tuple[Ints, Ints], itemsizes: tuple[int, int]) -> list[int]:
-    """The numbers that `@transform` takes after the factor."""
+    """The numbers that `@transform_loop` takes after the factor."""
     (shape, after), inner = shapes, prod(shapes[0][axis + 1 :])
     if inner == 1:  # all rows at once
         blocks, rows = 1, prod(shape[:axis])
@@ -197,7 +189,7 @@ def _agrees(name: str, is_single: bool, loop: InnerLoop, points: int) -> bool:
 
 
 def _call(loop: InnerLoop, arrays: Sequence[Array], numbers: Sequence[int]) -> None:
-    """Call a loop as `@transform` does, for one block."""
+    """Call a loop as `@transform_loop` does, for one block."""
     _, _, _, count, source, target, points, results, *inner = numbers
     words = [
         [array.ctypes.data for array in arrays],

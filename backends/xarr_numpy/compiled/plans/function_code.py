@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from xarr.base.frozen_dataclasses import record
@@ -18,71 +19,59 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
-from xarr_numpy.compiled.codegen.shorthand import expand
 from xarr_numpy.compiled.codegen.templates import Template, uses_of
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase, shared_phase
 from xarr_numpy.processor import PROCESSOR
 
 #: Functions of Python's C API, one that lets Python handle signals, and one that calls a function of Python with the
-#: address of a table, and says whether it raised an error.
-HELPERS: Final = expand("""
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @PyErr_CheckSignals()
-declare ptr @PyLong_FromVoidPtr(ptr)
-declare ptr @PyObject_CallOneArg(ptr, ptr)
-declare void @Py_DecRef(ptr)
+#: address of a table, and says whether it raised an error.  Where Python's lock is not held, the state of the thread
+#: lies at `lock`.
+_HELPERS: Final = """
+def PyEval_SaveThread() -> ptr: ...
+def PyEval_RestoreThread(thread: ptr): ...
+def PyErr_CheckSignals() -> i32: ...
+def PyLong_FromVoidPtr(address: ptr) -> ptr: ...
+def PyObject_CallOneArg(function: ptr, argument: ptr) -> ptr: ...
+def Py_DecRef(object: ptr): ...
 
-define internal i1 @interrupted(ptr %lock) noinline nounwind {
-entry:
-  %thread = load ptr, ptr %lock, align 8
-  %holds = icmp eq ptr %thread, null
-  if %holds goto leave, look:
-  call void @PyEval_RestoreThread(ptr %thread)
-  %status = call i32 @PyErr_CheckSignals()
-  %raised = icmp ne i32 %status, 0
-  then leave:
-  %result = phi i1 [ false, %entry ], [ %raised, %look ]
-  %released = call ptr @PyEval_SaveThread()
-  store ptr %released, ptr %lock, align 8
-  ret i1 %result
-}
+def interrupted(lock: ptr) -> i1:
+    raised = False
+    if lock.ptr[0]:
+        PyEval_RestoreThread(lock.ptr[0])
+        raised = PyErr_CheckSignals() != 0
+    lock.ptr[0] = PyEval_SaveThread()
+    return raised
 
-define internal i1 @call_python(ptr %lock, ptr %function, ptr %table) noinline nounwind {
-entry:
-  %thread = load ptr, ptr %lock, align 8
-  %holds = icmp eq ptr %thread, null
-  if %holds goto call, take:
-  call void @PyEval_RestoreThread(ptr %thread)
-  store ptr null, ptr %lock, align 8
-  then call:
-  %number = call ptr @PyLong_FromVoidPtr(ptr %table)
-  %result = call ptr @PyObject_CallOneArg(ptr %function, ptr %number)
-  release %number
-  %raised = icmp eq ptr %result, null
-  if %raised goto leave, done:
-  release %result
-  if %holds goto leave, release:
-  %released = call ptr @PyEval_SaveThread()
-  store ptr %released, ptr %lock, align 8
-  then leave:
-  ret i1 %raised
-}
+def call_python(lock: ptr, function: ptr, table: ptr) -> i1:
+    holds = lock.ptr[0] is null
+    if not holds:
+        PyEval_RestoreThread(lock.ptr[0])
+        lock.ptr[0] = null
+    number = PyLong_FromVoidPtr(table)
+    result = PyObject_CallOneArg(function, number)
+    release(number)
+    if not result:
+        return True
+    release(result)
+    if not holds:
+        lock.ptr[0] = PyEval_SaveThread()
+    return False
 
-define i64 @run(ptr %table, i64 %most) nounwind {
-entry:
-  %lock = alloca ptr, align 8
-  store ptr null, ptr %lock, align 8
-  %status = call i64 @steps(ptr %table, i64 %most, ptr %lock)
-  %thread = load ptr, ptr %lock, align 8
-  %holds = icmp eq ptr %thread, null
-  if %holds goto done, take:
-  call void @PyEval_RestoreThread(ptr %thread)
-  then done:
-  ret i64 %status
-}
-""")
+@exported
+def run(table: ptr, most: i64) -> i64:
+    lock = null
+    status = call(i64, steps, table, most, address(lock))
+    if lock:
+        PyEval_RestoreThread(lock)
+    return status
+"""
+
+
+@cache
+def _helpers() -> str:
+    return compile_functions(_HELPERS)
 
 
 @record(eq=False)
@@ -120,7 +109,7 @@ class FunctionCode:
         self.functions = Functions()
         self.statics: list[Static] = []
         #: Texts of functions that it calls, each there once.
-        self.helpers: dict[str, str] = {"": HELPERS}
+        self.helpers: dict[str, str] = {"": _helpers()}
         #: What placeholders (`templates`) stand for: offsets, bytes, numbers of iterations.
         self.numbers: list[int] = []
         #: Slots of tables of kernels for the address of these, where they are read from an array.

@@ -1,7 +1,7 @@
 """Factors of matrices, systems of equations and determinants in machine code: calls of the loops inside of the ufuncs
 of `numpy.linalg`, for one matrix after the other.
 
-    void @apply(ptr loop, ptr data, ptr arrays, ptr sizes, ptr steps, i64 operands, i64 count, ptr failed)
+    void @apply_loop(ptr loop, ptr data, ptr arrays, ptr sizes, ptr steps, i64 operands, i64 count, ptr failed)
 
 They get what `numpy.linalg` gives them, in double precision, so that the bits are the same.  A loop says that it failed
 by the flag of an invalid operation, and NumPy raises an error then; here the results of that matrix are NaN.
@@ -26,7 +26,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.control import unpack_results
 from xarr.ir.types import Ints
-from xarr_numpy.compiled.codegen.shorthand import expand
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
 from xarr_numpy.processor import PROCESSOR
@@ -38,88 +38,43 @@ _DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
 #: Processors whose flag of an invalid operation is the first one.
 _MACHINES: Final = frozenset({"x86_64", "AMD64", "i686", "aarch64", "arm64"})
 
-_APPLY: Final = expand("""
-declare i32 @feclearexcept(i32)
-declare i32 @fetestexcept(i32)
+_APPLY: Final = """
+def feclearexcept(flags: i32) -> i32: ...
+def fetestexcept(flags: i32) -> i32: ...
 
-define internal void @apply(ptr %loop, ptr %data, ptr %arrays, ptr %sizes, ptr %steps, i64 %operands, i64 %count,
-    ptr %failed) noinline nounwind {
-entry:
-  %here = alloca [8 x ptr], align 8
-  for %i from 0 below %count
-  for %k from 0 below %operands
-  %first = load ptr, ptr %arrays[%k]
-  %step = load i64, ptr %steps[%k]
-  %behind = mul i64 %i, %step
-  %from = getelementptr i8, ptr %first, i64 %behind
-  %slot = getelementptr ptr, ptr %here, i64 %k
-  store ptr %from, ptr %slot, align 8
-  end %k
-  %cleared = call i32 @feclearexcept(i32 1)
-  call void %loop(ptr %here, ptr %sizes, ptr %steps, ptr %data)
-  %flags = call i32 @fetestexcept(i32 1)
-  %has.failed = icmp ne i32 %flags, 0
-  %flag = zext i1 %has.failed to i8
-  %flag.at = getelementptr i8, ptr %failed, i64 %i
-  store i8 %flag, ptr %flag.at, align 1
-  end %i
-  ret void
-}
+def apply_loop(
+    loop: ptr, data: ptr, arrays: ptr, sizes: ptr, steps: ptr, operands: i64, count: i64, failed: ptr
+):
+    here = stack(ptr, 8)
+    for i in range(count):
+        for k in range(operands):
+            here.ptr[k] = arrays.ptr[k] + i * steps.i64[k]
+        feclearexcept(1)
+        call(void, loop, here, sizes, steps, data)
+        failed.i8[i] = i8(fetestexcept(1) != 0)
 
-define internal void @look(ptr %failed, ptr %values, i64 %count, i64 %size, i64 %matrix, i64 %step, i1 %positive)
-    noinline nounwind {
-entry:
-  for %i from 0 below %count
-  %flag.at = getelementptr i8, ptr %failed, i64 %i
-  %first = mul i64 %i, %matrix
-  for %k from 0 below %size
-  %behind = mul i64 %k, %step
-  %at = add i64 %first, %behind
-  %value.at = getelementptr double, ptr %values, i64 %at
-  %value = load double, ptr %value.at, align 8
-  %is.positive = fcmp ogt double %value, 0.0
-  %is.number = fcmp ord double %value, %value
-  %is.good = select i1 %positive, i1 %is.positive, i1 %is.number
-  if %is.good goto k.last, bad:
-  store i8 1, ptr %flag.at, align 1
-  end %k
-  br label %i.last
-  end %i
-  ret void
-}
+def look_loop(failed: ptr, values: ptr, count: i64, size: i64, matrix: i64, step: i64, positive: i1):
+    for i in range(count):
+        for k in range(size):
+            value = values.double[i * matrix + k * step]
+            is_good = value > 0.0 if positive else value == value
+            if not is_good:
+                failed.i8[i] = 1
 
-define internal void @widen(ptr %failed, ptr %status, i64 %count) noinline nounwind {
-entry:
-  for %i from 0 below %count
-  %flag.at = getelementptr i8, ptr %failed, i64 %i
-  %flag = load i8, ptr %flag.at, align 1
-  %wide = zext i8 %flag to i32
-  %wide.at = getelementptr i32, ptr %status, i64 %i
-  store i32 %wide, ptr %wide.at, align 4
-  end %i
-  ret void
-}
-""")
+def widen_loop(failed: ptr, status: ptr, count: i64):
+    for i in range(count):
+        status.i32[i] = i32(failed.i8[i])
+"""
 
 _FILL: Final = """
-define internal void @fill.{bits}(ptr %failed, ptr %to, i64 %count, i64 %size) noinline nounwind {{
-entry:
-  for %i from 0 below %count
-  %flag.at = getelementptr i8, ptr %failed, i64 %i
-  %flag = load i8, ptr %flag.at, align 1
-  %has.failed = icmp ne i8 %flag, 0
-  %first = mul i64 %i, %size
-  %extent = select i1 %has.failed, i64 %size, i64 0
-  for %k from 0 below %extent
-  %at = add i64 %first, %k
-  %value.at = getelementptr {bits}, ptr %to, i64 %at
-  store {bits} {nan}, ptr %value.at, align 8
-  end %k
-  br label %i.last
-  end %i
-  ret void
-}}
+def fill_{bits}_loop(failed: ptr, to: ptr, count: i64, size: i64):
+    for i in range(count):
+        for k in range(size if failed.i8[i] else 0):
+            to.{bits}[i * size + k] = {nan}
 """
+
+
+_compile: Final = cache(compile_functions)
 
 
 class _UfuncCall(NamedTuple):
@@ -214,14 +169,14 @@ def write_function(code: FunctionCode, node: Node, operands: Sequence[str], resu
     steps = [prod(shape) * each.dtype.itemsize for shape, each in zip(inner, arrays, strict=True)]
     for shape, each in zip(inner, arrays, strict=True):
         steps += [step * each.dtype.itemsize for step in strides(shape)]
-    code.helpers["apply"] = _APPLY
+    code.helpers["apply"] = _compile(_APPLY)
     is_flag = call.status is not None and nodes[call.status].dtype == np.bool_
     failed = results[call.status] if is_flag and call.status is not None else code.allocate(count)
     addresses = [*operands, *[results[k] for k in call.results]]
     words = [*[code.static(LoopWord(address)) for address in loop], code.table(addresses)]
     words += [code.integers([1, *call.sizes]), code.integers(steps)]
     arguments = ", ".join(f"ptr {each}" for each in words)
-    code.write(f"call void @apply({arguments}, i64 {len(arrays)}, i64 {count}, ptr {failed})")
+    code.write(f"call void @apply_loop({arguments}, i64 {len(arrays)}, i64 {count}, ptr {failed})")
     if isinstance(node.op, ops.Cholesky | ops.Svd):
         _look(code, node, made, failed, addresses)
     if call.status is not None or isinstance(node.op, ops.Cholesky):
@@ -229,10 +184,12 @@ def write_function(code: FunctionCode, node: Node, operands: Sequence[str], resu
             made, addresses[len(operands) :], inner[len(operands) :], strict=True
         ):
             bits = f"i{8 * each.dtype.itemsize}"
-            code.helpers[f"fill.{bits}"] = expand(_FILL.format(bits=bits, nan=_NAN))
-            code.write(f"call void @fill.{bits}(ptr {failed}, ptr {address}, i64 {count}, i64 {prod(shape)})")
+            code.helpers[f"fill_{bits}"] = _compile(_FILL.format(bits=bits, nan=_NAN))
+            code.write(
+                f"call void @fill_{bits}_loop(ptr {failed}, ptr {address}, i64 {count}, i64 {prod(shape)})"
+            )
     if call.status is not None and not is_flag:
-        code.write(f"call void @widen(ptr {failed}, ptr {results[call.status]}, i64 {count})")
+        code.write(f"call void @widen_loop(ptr {failed}, ptr {results[call.status]}, i64 {count})")
     for k, address in enumerate(results):
         if k not in (*call.results, call.status):  # what holds nothing to rely on
             code.copy(address, operands[0], nodes[k].tensor_type.nbytes)
@@ -251,7 +208,7 @@ def _look(
         values, numbers = addresses[1], (_count(node), n, n * n * parts, (n + 1) * parts)
     sizes = ", ".join(f"i64 {each}" for each in numbers)
     is_factor = "true" if isinstance(node.op, ops.Cholesky) else "false"
-    code.write(f"call void @look(ptr {failed}, ptr {values}, {sizes}, i1 {is_factor})")
+    code.write(f"call void @look_loop(ptr {failed}, ptr {values}, {sizes}, i1 {is_factor})")
 
 
 #: How long a node takes, and what writes it.

@@ -20,6 +20,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
 from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, reshaped_view, view_of
@@ -29,33 +30,25 @@ Array = np.ndarray[Any, Any]
 
 _SIZES: Final = ("count", "rows", "terms", "columns")
 _STEPS: Final = (
-    *("left.next", "right.next", "target.next"),
-    *("left.row", "left.term", "right.term", "right.column", "target.row", "target.column"),
+    *("left_next", "right_next", "target_next"),
+    *("left_row", "left_term", "right_term", "right_column", "target_row", "target_column"),
 )
-_OPERANDS: Final = ("left", "right", "target")
 
 
-def _fill(table: str, names: Sequence[str], kind: str) -> str:
-    """The lines that write arguments into a table."""
-    return "".join(
-        f"  %{table}.{k} = getelementptr {kind}, ptr %{table}, i64 {k}\n"
-        f"  store {kind} %{name}, ptr %{table}.{k}, align 8\n"
-        for k, name in enumerate(names)
+@cache
+def _text() -> str:
+    tables = (
+        ("operands", "ptr", ("left", "right", "target")),
+        ("sizes", "i64", _SIZES),
+        ("steps", "i64", _STEPS),
     )
-
-
-_TEXT: Final = (
-    f"define internal void @multiply(ptr %loop, ptr %data, {', '.join([f'ptr %{each}' for each in _OPERANDS])}, "
-    f"{', '.join([f'i64 %{each}' for each in (*_SIZES, *_STEPS)])}) noinline nounwind {{\n"
-    "entry:\n"
-    f"  %operands = alloca [{len(_OPERANDS)} x ptr], align 8\n"
-    f"  %sizes = alloca [{len(_SIZES)} x i64], align 8\n"
-    f"  %steps = alloca [{len(_STEPS)} x i64], align 8\n"
-    f"{_fill('operands', _OPERANDS, 'ptr')}{_fill('sizes', _SIZES, 'i64')}{_fill('steps', _STEPS, 'i64')}"
-    "  call void %loop(ptr %operands, ptr %sizes, ptr %steps, ptr %data)\n"
-    "  ret void\n"
-    "}\n"
-)
+    lines = []
+    for table, kind, names in tables:
+        lines.append(f"    {table} = stack({kind}, {len(names)})")
+        lines += [f"    {table}.{kind}[{k}] = {name}" for k, name in enumerate(names)]
+    parameters = ", ".join([f"{name}: {kind}" for _, kind, names in tables for name in names])
+    body = "\n".join([*lines, "    call(void, loop, operands, sizes, steps, data)"])
+    return compile_functions(f"def multiply(loop: ptr, data: ptr, {parameters}):\n{body}\n")
 
 
 def product_time(node: Node, arrays: Sequence[Array]) -> float | None:
@@ -74,7 +67,7 @@ def write_product(code: FunctionCode, node: Node, arrays: Sequence[Array], point
     loop, numbers = loop_of(node.dtype), _numbers(node, arrays)
     assert loop is not None
     assert numbers is not None
-    code.helpers["multiply"] = _TEXT
+    code.helpers["multiply"] = _text()
     words = [code.static(LoopWord(address)) for address in loop]
     arguments = [f"ptr {each}" for each in (*words, *pointers)]
     arguments += [f"i64 {code.number(each)}" for each in numbers]

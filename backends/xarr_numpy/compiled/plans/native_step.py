@@ -40,7 +40,7 @@ InPython: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
 _RUN: Final = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _BYTE: Final = np.dtype(np.uint8)
 #: How the names of functions end that take one small step after the other.
-_SERIAL: Final = ("steps", ".scalars")
+_SERIAL: Final = ("steps", ".scalars", "_loop", "entry")
 #: Modules that are kept, for programs that are made again, and arrays at addresses.
 _KEPT: Final = 128
 

@@ -15,8 +15,7 @@ from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.host.memory import Lease
 from xarr.ir.device import Device
 from xarr.ir.graph import Data, Leaf, Node
-from xarr_numpy.compiled import typed_python
-from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen import llvm_jit, typed_python
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
 from xarr_numpy.compiled.small_arrays.complex_division import LIMITS

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from string import Template
 from typing import Final
 
-from xarr_numpy.compiled.typed_python import compile_functions
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.processor import PROCESSOR
 
 #: Bytes between numbers that different threads write, two cache lines.

@@ -20,6 +20,7 @@ from xarr.runtime.handles import Handle
 pytest.importorskip("llvmlite")
 
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.small_arrays import (
     complex_division,
@@ -35,7 +36,6 @@ from xarr_numpy.compiled.small_arrays import (
     subscripts,
     unary,
 )
-from xarr_numpy.compiled.typed_python import compile_functions
 
 USUAL: Any = SimpleNamespace(context=object())
 

@@ -95,7 +95,7 @@ def compile_functions(text: str) -> str:
                 names.types[name], names.constants[name] = _type_of(type), ast.literal_eval(value)
             case ast.Assign([ast.Name(name)], value):
                 names.constants[name] = ast.literal_eval(value)
-    return "\n".join([*lines, *[_FunctionWriter(node, names).text() for node in own]])
+    return "\n".join([*lines, *[_TypedFunction(node, names).text() for node in own], ""])
 
 
 def _signature(node: ast.FunctionDef) -> _Signature:
@@ -133,7 +133,7 @@ def _is_alone(test: ast.expr) -> bool:
     return False
 
 
-class _FunctionWriter:
+class _TypedFunction:
     """The text of one function, as its statements are gone through."""
 
     def __init__(self, node: ast.FunctionDef, names: _Names) -> None:

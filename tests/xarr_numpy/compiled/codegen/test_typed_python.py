@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.typed_python import compile_functions
+from xarr_numpy.compiled.codegen.typed_python import compile_functions
 
 DECLARED = """
 NARROW: i32 = 16
