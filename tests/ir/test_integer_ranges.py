@@ -131,6 +131,23 @@ def test_updates_that_replace_or_are_compared(op: Op | None, wanted: Range | Non
     assert range_of(scatter, {array: (5, 7), index: None, update: (-3, 2)}) == wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("uint8", (0, 255)),
+        ("int16", (-(2**15), 2**15 - 1)),
+        ("bool", (0, 1)),
+        ("float32", None),
+        ("uint64", None),
+    ],
+)
+def test_converted_numbers_are_of_the_type_before(name: str, wanted: Range | None) -> None:
+    number = parameter(TensorType((3,), np.dtype(name)))
+    converted = Node(ops.Convert(np.dtype(np.int64)), (number,))
+    assert range_of(converted, {number: (0, 1) if name == "bool" else None}) == wanted
+    assert range_of(Node(ops.Convert(np.dtype(np.int8)), (number,)), {number: (0, 1)}) == (0, 1)
+
+
 def test_numbers_that_have_no_range() -> None:
     assert not has_range(constant(1.5, np.dtype(np.float64)))
     assert not has_range(parameter(TensorType((0,), np.dtype(np.int64))))

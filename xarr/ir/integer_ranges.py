@@ -89,6 +89,14 @@ def _same(op: Op, node: Node, operands: list[Range | None], known: RangeOf) -> R
     return operands[0]
 
 
+def _range_before_conversion(
+    op: Op, node: Node, operands: list[Range | None], known: RangeOf
+) -> Range | None:
+    """That of the number that is converted, which is one of its type if no more is known."""
+    (number,) = node.operands
+    return operands[0] or (limits_of(number) if number.dtype in INTEGER else None)
+
+
 def _negative_range(op: Op, node: Node, operands: list[Range | None], known: RangeOf) -> Range | None:
     (x,) = operands
     return None if x is None else (-x[1], -x[0])
@@ -351,7 +359,7 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Transpose: _same,
     ops.Reverse: _same,
     ops.Slice: _same,
-    ops.Convert: _same,
+    ops.Convert: _range_before_conversion,
     ops.Add: _of_both(lambda x, y: (x[0] + y[0], x[1] + y[1])),
     ops.Negate: _negative_range,
     ops.Abs: _magnitude,
