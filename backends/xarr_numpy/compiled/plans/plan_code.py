@@ -345,7 +345,8 @@ class _PlanWriter(PlanMemory):
         if isinstance(step, program_plan.Copy):
             self.write_to(frame, step.inputs[0], self.pointer(frame, step.outputs[0]))
             return
-        inputs = [self.pointer(frame, number) for number in step.inputs]
+        tables = self._write_tables(frame, step)
+        inputs = [tables.get(k) or self.pointer(frame, number) for k, number in enumerate(step.inputs)]
         if self.depth and is_row_view(frame.plan, step, frame.pointers, frame.copies):
             frame.pointers[step.outputs[0]] = write_row_view(self, step, inputs)
         else:
@@ -514,6 +515,16 @@ class _PlanWriter(PlanMemory):
                 or (is_fixed(step, k) and number not in step.inputs)
             ):
                 self.copy(self.pointer(frame, number), each[0], frame.nbytes(number))
+
+    def _write_tables(self, frame: PlanFrame, step: Step) -> dict[int, str]:
+        """Where the tables lie that a loop begins with, as far as they are copies of views: it changes them there."""
+        tables: dict[int, str] = {}
+        if isinstance(step, program_plan.LaunchLoop) and isinstance(step.program, NativeLoop):
+            for k, number in zip(step.carried, step.outputs, strict=True):
+                if step.program.carried[k].kind == "table" and self.is_copied(frame, step.inputs[k]):
+                    tables[k] = self.pointer(frame, number)
+                    self.write_to(frame, step.inputs[k], tables[k])
+        return tables
 
     def _launch_loop(
         self, frame: PlanFrame, step: program_plan.LaunchLoop, inputs: Sequence[str], outputs: Sequence[str]

@@ -159,3 +159,66 @@ def test_random_bodies(seed: int) -> None:
         wanted = xarr.jit(function)(*state)
     for got, value in zip(xarr.jit(function)(*state), wanted, strict=True):
         assert_same(got, value)
+
+
+def count(keys: Any) -> Any:
+    """A table of zeros, of which each step changes one element."""
+    return lax.fori_loop(
+        0, keys.size, lambda i, c: c.at[keys[i] % SIZE].add(i), xarr.zeros(SIZE, dtype="int64")
+    )
+
+
+def count_rows(keys: Any) -> Any:
+    """A step changes more than a loop over numbers does."""
+
+    def step(i: Any, rows: Any) -> Any:
+        part = lax.dynamic_slice(rows, (keys[i] % PART,), (PART,))
+        return lax.dynamic_update_slice(rows, part + part[::-1] + i, (keys[i] % PART,))
+
+    return lax.fori_loop(0, keys.size, step, xarr.ones(SIZE, dtype="int64"))
+
+
+def count_in_loops(keys: Any) -> Any:
+    return lax.fori_loop(
+        0, 5, lambda i, total: total * 3 + count(keys + i) + count_rows(keys * i), count(keys)
+    )
+
+
+def keep_zeros(keys: Any) -> Any:
+    """Two loops begin with the same array, which is a result, too."""
+    zeros = xarr.zeros(SIZE, dtype="int64")
+    first = lax.fori_loop(0, keys.size, lambda i, c: c.at[keys[i] % SIZE].add(i), zeros)
+    second = lax.fori_loop(0, keys.size, lambda i, c: c.at[i].set(c[keys[i] % SIZE] + 1), zeros)
+    return first, second, zeros + keys[0], zeros
+
+
+def begin_with_columns(keys: Any) -> Any:
+    """The loop begins with columns of a table."""
+    table = (keys[: SIZE // 2, None] + xarr.arange(2)).reshape(-1)
+    columns = table.reshape(-1, 2).T
+    changed = lax.fori_loop(0, 9, lambda i, c: c.at[i % 2, keys[i] % 9].add(i), columns)
+    return changed, table
+
+
+@pytest.mark.parametrize("function", [count, count_rows, count_in_loops, keep_zeros, begin_with_columns])
+def test_arrays_with_which_loops_begin(function: Callable[[Any], Any]) -> None:
+    keys = np.random.default_rng(2).integers(1000, size=SIZE)
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(xarr.asarray(keys))
+    made = xarr.jit(function)
+    for _ in range(2):
+        for one, other in zip(
+            xarr.tree.leaves(made(xarr.asarray(keys))), xarr.tree.leaves(wanted), strict=True
+        ):
+            assert_same(one, other)
+
+
+@pytest.mark.parametrize("function", [count, count_rows])
+@pytest.mark.usefixtures("on_numpy", "fused")
+def test_repeated_numbers_are_written_where_a_loop_changes_them(function: Callable[[Any], Any]) -> None:
+    from xarr_numpy.compiled import schedule
+    from xarr_numpy.compiled.plans import plan_code
+
+    plan = xarr.jit(function).lower("s64[100]").stage("plan")
+    assert isinstance(plan, Plan)
+    assert "@memcpy" not in plan_code.emit_plan(plan, schedule.SCHEDULE).text
