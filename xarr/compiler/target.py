@@ -217,10 +217,11 @@ class Target:
     #: Matrices from which threads share products of small ones, and rows that share what is read of the right one.
     min_matrices: int = 4
     min_matrix_rows: int = 4
-    #: Systems of equations from which lanes solve them, and operations of one, about, up to which its entries stay in
-    #: registers.
+    #: Systems of equations from which lanes solve them, operations of one, about, up to which its entries stay in
+    #: registers, and up to which they do where there are fewer systems.
     min_systems: int = 8
     max_lane_system_work: int = 2**9
+    max_single_system_work: int = 2**7
     #: Multiplications of each of many small products, up to which groups compute them with what is around.
     max_small_product: int = 2**8
     #: Terms of products that need not be stored when they are reduced, rows and columns and elements of the product

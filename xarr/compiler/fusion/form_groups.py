@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, prod
 from typing import Final
 
 from xarr.compiler.fusion import scan_windows, scatter_windows, window_groups, window_work
@@ -103,11 +103,13 @@ def form_groups(
     return least[1]
 
 
-def group_systems(graph: Graph, schedule: Schedule) -> Graph:
-    """`graph` with a group of each operation that solves many small systems of equations."""
+def group_systems(graph: Graph, schedule: Schedule, is_inner: bool) -> Graph:
+    """`graph` with a group of each operation that solves many small systems of equations, or few in an inner graph."""
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not isinstance(node.op, ops.Solve) or not schedule.takes(Kind.SYSTEMS, node):
+            return None
+        if not is_inner and prod(node.operands[1].shape[:-2]) < schedule.target.min_systems:
             return None
         inner = [parameter(operand.type) for operand in node.operands]
         results = unpack_results(Node(node.op, tuple(inner)))

@@ -84,7 +84,7 @@ def _with_inner(
     """`graph` with groups, in the graphs that loops, branches and calls run too; `over` as for `form_groups`."""
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fuse(graph, inner, schedule, once, over, fold), _called_graphs
+        lambda graph, once: _fuse(graph, inner, schedule, once, over, fold, is_inner=True), _called_graphs
     )
     return _fuse(graph, min_work, schedule, once, fold=fold)
 
@@ -96,8 +96,11 @@ def _fuse(
     inner: OncePerGraph[Graph],
     over: list[Graph] | None = None,
     fold: Fold | None = None,
+    is_inner: bool = False,
 ) -> Graph:
-    """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
+    """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run, of
+    which it may be one.
+    """
     if any(op.runs_graphs for op in graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner, fold)
     if fold is not None:  # what loops compute only once, too
@@ -110,7 +113,7 @@ def _fuse(
     machine = schedule()
     if min_work <= 1:
         graph = look_for_first_elements(compare_short_rows(graph, machine.target), machine.target)
-        graph = group_systems(repeat_positions(graph), machine)
+        graph = group_systems(repeat_positions(graph), machine, is_inner)
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work, over)
     return share_groups(grouped, machine.target.min_alike_groups)
 

@@ -1,4 +1,4 @@
-"""Many small systems of equations, solved in lanes: as NumPy solves them, singular ones refused."""
+"""Small systems of equations, solved in registers: as NumPy solves them, singular ones refused."""
 
 from __future__ import annotations
 
@@ -50,6 +50,29 @@ def test_in_a_loop_and_mapped() -> None:
     assert np.allclose(np.asarray(solve(a, b)), wanted, rtol=1e-9)
     mapped = xarr.jit(xarr.vmap(lambda a, b: xarr.linalg.solve(a, b[:, 0])))
     assert np.allclose(np.asarray(mapped(a, b)), np.linalg.solve(a, b)[..., 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (4, 4), (7, 3, 3)])
+def test_few_small_systems_in_loops(shape: tuple[int, ...], dtype: str) -> None:
+    a, b = systems(*shape, columns=shape[-1], dtype=dtype)
+
+    @xarr.jit
+    def repeat(a: Any, b: Any) -> Any:
+        return xarr.lax.fori_loop(0, 3, lambda i, x: xarr.linalg.solve(a + x * 0.01, b), b)
+
+    assert "launch solve" in str(repeat.lower(xarr.asarray(a), xarr.asarray(b)).stage("plan"))
+    x = b
+    for _ in range(3):
+        wanted, x = x, np.linalg.solve(a + x * np.asarray(0.01, dtype), b)
+    result = np.asarray(repeat(a, b))
+    assert result.dtype == x.dtype
+    residual = np.abs((a + wanted * np.asarray(0.01, dtype)).astype("f8") @ result - b).max()
+    assert residual < 1000 * np.finfo(dtype).eps * np.abs(a).max() * np.abs(x).max() * (
+        1 + np.abs(wanted).max()
+    )
+    with pytest.raises(np.linalg.LinAlgError):
+        repeat(np.zeros_like(a), np.zeros_like(b)).evaluate()
 
 
 @pytest.mark.parametrize("where", [0, 8, 19])

@@ -1,4 +1,4 @@
-"""Many small systems of equations, each of which a lane solves in registers.
+"""Many small systems of equations, each of which a lane solves in registers, or a few very small ones.
 
 The pivot is the entry of the largest magnitude, the first of equal ones and a NaN before all; rows are exchanged by
 choices.  Single precision is solved in double, as `numpy.linalg.solve` does.
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.loop_ir.elements import buffer_of
-from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, Store, in_threads, index_value, load
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Store, in_threads, index_value, lanes_if, load
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -23,12 +23,13 @@ _TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 
 def takes(node: Node, target: Target) -> bool:
-    """Whether systems are so small and so many that lanes solve them faster than a library."""
+    """Whether systems are so small, or small and so many, that registers hold them: a library takes longer."""
     if not isinstance(node.op, ops.Solve) or node.operands[0].dtype not in _TYPES:
         return False
     *batch, count, columns = node.operands[1].shape
     work = count * count * (count + columns)
-    return 0 < work <= target.max_lane_system_work and prod(batch) >= target.min_systems
+    most = target.max_lane_system_work if prod(batch) >= target.min_systems else target.max_single_system_work
+    return 0 < work <= most and prod(batch) > 0
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -37,7 +38,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     inputs = tuple(buffer_of(f"in{k}", each, "in") for k, each in enumerate(graph.parameters))
     outputs = tuple(buffer_of(f"out{k}", each, "out") for k, each in enumerate(graph.results))
     *batch, count, columns = graph.parameters[1].shape
-    loop = Loop(index_value(values, "system"), prod(batch), Runs.LANES)
+    loop = Loop(index_value(values, "system"), prod(batch), lanes_if(prod(batch) >= target.min_systems))
 
     def offset(width: int, i: int, j: int) -> Affine:
         return Affine(((loop.index, count * width),), i * width + j)
