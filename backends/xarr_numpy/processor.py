@@ -56,6 +56,8 @@ class Processor(Target):
     max_tile_registers: int = 20
     max_value_registers: int = 4
     max_early_exit_registers: int = 2
+    #: Bytes of rows of tables that do not fit into a cache, which all points of a native loop go through together.
+    rows_bytes: int = 2**16
 
     # --- loops of groups ---------------------------------------------------------------------------------
     #: Bytes of rows that go through several iterations together, so that they stay in a cache.

@@ -47,10 +47,14 @@ def write(
                 old = new
         code.write(f"store ptr {old}, ptr {slots[k]}, align 8")
     most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
+    usual = min(most, iterations or _USUAL_ITERATIONS)
+    if _points(loop, usual).plan_in_threads() is None:
+        most = min(most, _steps_together(loop) or most)
     if iterations is not None and iterations < most:
         _chunk(code, loop, prefix, table, control, most, iterations)
         return
-    code.longest = max(code.longest, PROCESSOR.max_unpolled_nanoseconds)
+    nanoseconds = most * _step_time(loop)
+    code.longest = max(code.longest, nanoseconds)
     chunk, on, done = code.labels("chunk", "on", "done")
     code.jump(chunk)
     code.begin(chunk)
@@ -60,7 +64,7 @@ def write(
     for k, new in enumerate(after):
         if new is not None:
             code.write(f"store ptr {new}, ptr {slots[k]}, align 8")
-    code.poll(PROCESSOR.max_unpolled_nanoseconds)
+    code.poll(nanoseconds)
     code.jump(chunk)
     code.begin(done)
 
@@ -79,16 +83,38 @@ def _chunk(
     for number, value in ((STEPS, steps), (MORE, more), (LONGEST, "0")):
         where = code.first(f"getelementptr i64, ptr {control}, i64 {number}")
         code.write(f"store i64 {value}, ptr {where}, align 8")
-    tiles = -(-loop.count // loop_code.width_of(loop))
+    points = _points(loop, usual)
     if nanoseconds < PROCESSOR.min_waking_nanoseconds:
         code.cost += nanoseconds
-        code.write(f"call void @{prefix}points(ptr {table}, i64 0, i64 {code.number(tiles)})")
+        code.write(f"call void @{prefix}points(ptr {table}, i64 0, i64 {code.number(points.extent)})")
     else:
-        code.share(f"{prefix}points", Phase(0, tiles, nanoseconds / tiles), table)
+        code.share(f"{prefix}points", points, table)
     if loop.alive is not None:
         where = code.first(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
         steps = code.line(f"load i64, ptr {where}, align 8")
     return code.line(f"{scalars}{steps}, i64 1)")
+
+
+def _points(loop: NativeLoop, steps: int) -> Phase:
+    """The work of so many steps of all points."""
+    tiles = -(-loop.count // loop_code.width_of(loop))
+    return Phase(0, tiles, steps * _step_time(loop) / tiles)
+
+
+def _steps_together(loop: NativeLoop) -> int:
+    """Steps that all points take together, so that rows of large tables are read and written side by side; 0 if the
+    points may take all steps one after the other.
+    """
+    rows = {
+        value.attribute.number
+        for value in in_order(*loop.roots())
+        if value.op == "load" and value.attribute.wide
+    }
+    tables = [loop.carried[number] for number in rows | {write.number for write in loop.writes if write.wide}]
+    nbytes = sum(each.size * each.dtype.itemsize for each in tables)
+    if nbytes <= PROCESSOR.cache_bytes or loop.done:
+        return 0
+    return max(1, PROCESSOR.rows_bytes // (loop.count * sum(each.dtype.itemsize for each in tables)))
 
 
 def _step_time(loop: NativeLoop) -> float:

@@ -485,6 +485,61 @@ def test_threads_share_the_points_of_loops_in_machine_code(
     assert sum(name.endswith("points") for name in shared) >= 2
 
 
+def scan_twice(x: Any) -> Any:
+    """Running totals along rows and back, with columns of more than one type, of a table that is not in a cache."""
+
+    def step(before: Any, row: Any) -> Any:
+        total, count = before
+        total = total * 0.5 + row
+        return (total, count + (row > 0)), (total, count)
+
+    start = xarr.zeros(x.shape[1]), xarr.zeros(x.shape[1], dtype="int32")
+    (last, counts), (totals, before) = lax.scan(step, start, x)
+    return lax.scan(step, (last, counts), totals, reverse=True), before
+
+
+def fill_rows(x: Any, steps: Any) -> Any:
+    """As many rows of a table as a number says, each of the one before."""
+
+    def step(state: Any) -> Any:
+        i, row, table = state
+        row = row * 0.5 + x[i]
+        return i + 1, row, table.at[i].set(row)
+
+    first = xarr.asarray(0), xarr.zeros(x.shape[1]), xarr.zeros_like(x)
+    return lax.while_loop(lambda state: state[0] < steps, step, first)
+
+
+def test_points_take_steps_together_where_tables_leave_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import point_loops
+    from xarr_numpy.compiled.threads import phases
+
+    monkeypatch.setattr(phases, "works", lambda: False)  # no other threads
+    together, steps_together = [], point_loops._steps_together
+
+    def note(loop: Any) -> int:
+        together.append(steps_together(loop))
+        return together[-1]
+
+    monkeypatch.setattr(point_loops, "_steps_together", note)
+    x = np.random.default_rng(3).normal(size=(301, 300))
+
+    def results() -> list[Any]:
+        calls = [xarr.jit(repeat(lambda i, x, y: (scan_twice(x)[0][1][0], y), 2))(x, x)]
+        calls += [xarr.jit(lambda x: scan_twice(x))(x)]
+        filled = xarr.jit(lambda x, steps: fill_rows(x, steps))
+        calls += [filled(x, steps) for steps in (0, 1, 13, 14, 15, 300, 301)]
+        return [np.asarray(each) for call in calls for each in xarr.tree.leaves(call)]
+
+    got = results()
+    assert together
+    assert all(1 < each < 30 for each in together)
+    monkeypatch.setattr(point_loops, "PROCESSOR", PROCESSOR.replace(rows_bytes=2**50))
+    for one, other in zip(got, results(), strict=True):
+        assert_same(one, other)
+    assert max(together) > len(x)
+
+
 def test_an_error_of_what_is_called_back_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy import program
 
