@@ -24,6 +24,7 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
+from xarr_numpy.compiled.codegen.registers import order_of
 from xarr_numpy.processor import PROCESSOR
 
 #: Indices in the control array: the steps to take, whether more will follow, the steps of the longest point;
@@ -92,8 +93,8 @@ class _FunctionWriter(Gathers):
 
     def compute(self, roots: Iterable[Value]) -> None:
         """Give `roots` registers."""
-        for value in in_order(*roots):
-            if value in self.block.names or value is self.loop.point:
+        for value in order_of(roots, self.block.names):
+            if value is self.loop.point:
                 continue
             if value.op == "load":
                 self.block.names[value] = self._row(value)

@@ -15,10 +15,10 @@ import numpy as np
 
 from xarr.base.host.memory import pool
 from xarr.base.progress import CountSteps
-from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.registers import order_of
 from xarr_numpy.compiled.cpython_abi import addresses
 from xarr_numpy.compiled.loops import loop_code
 from xarr_numpy.compiled.loops.loop_code import LONGEST, WANTED
@@ -49,7 +49,7 @@ class LoopKernel:
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(self._code.addresses["scalars"])
         #: Nanoseconds of a step of one tile, or of the scalars if there are no points.
-        self._step = costs.operations(in_order(*loop.roots()), in_lanes=self._has_points)
+        self._step = costs.operations(order_of(loop.roots()), in_lanes=self._has_points)
         if self._has_points:
             self._step *= self._width
         self._table = ctypes.c_void_p * (2 * len(loop.carried) + 2)

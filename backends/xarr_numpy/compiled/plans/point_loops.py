@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop
+from xarr_numpy.compiled.codegen.registers import order_of
 from xarr_numpy.compiled.loops import loop_code
 from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.plans.function_code import FunctionCode
@@ -120,5 +120,5 @@ def _steps_together(loop: NativeLoop) -> int:
 def _step_time(loop: NativeLoop) -> float:
     """Nanoseconds of a step of all points, or of the scalars if there are no points."""
     has_points = loop.has_points()
-    time = 1 + costs.operations(in_order(*loop.roots()), in_lanes=has_points)
+    time = 1 + costs.operations(order_of(loop.roots()), in_lanes=has_points)
     return time * (max(1, loop.count) if has_points else 1)

@@ -23,6 +23,7 @@ pytest.importorskip("llvmlite")
 
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.lowering import native_form
+from xarr_numpy.compiled.loops.loop_code import emit
 from xarr_numpy.processor import PROCESSOR
 
 pytestmark = pytest.mark.implicit
@@ -232,6 +233,22 @@ def test_loops_of_no_steps_that_read_a_part_of_what_never_changes() -> None:
         np.ones(30),
         native=False,
     )
+
+
+def test_what_few_points_need_is_computed_for_them_alone() -> None:
+    def step(z: Any) -> Any:
+        return z - (z * z * z - 1) / (3 * z * z)
+
+    def function(z: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda i, z: step(z), z)
+
+    corners = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, 1e-300, 5e-324]
+    agree(function, np.asarray([complex(x, y) for x in corners for y in corners]))
+    (loop,) = [node.op for node in fuse(function, "c128[64]").nodes if isinstance(node.op, ops.NativeWhile)]
+    form = native_form(loop, PROCESSOR)
+    assert form is not None
+    (points,) = [part for part in emit(form).split("define ") if "@points(" in part]
+    assert points.count("fdiv") == 2
 
 
 def test_starts_outside_of_a_table_are_clamped() -> None:
