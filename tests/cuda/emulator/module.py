@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Final
 
 HEADER: Final = Path(__file__).with_name("device.h")
+RUNTIME: Final = HEADER.with_name("runtime.cpp")
 #: Integers wrap as they do on a device, and nothing is rounded otherwise than written.
 COMMAND: Final = (
-    *("g++", "-std=c++17", "-O0", "-w", "-shared", "-fPIC", "-fwrapv", "-fno-strict-aliasing"),
+    *("g++", "-std=c++17", "-w", "-shared", "-fPIC", "-fwrapv", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-fno-exceptions", "-U_FORTIFY_SOURCE"),
+    *("-nostdlib", "-x", "c++", "-", "-x", "none"),
 )
 CACHE: Final = Path(tempfile.gettempdir()) / f"xarr-cuda-{os.getuid()}"
 #: Orders in which threads and blocks run.
@@ -93,7 +95,8 @@ class Module:
             name: [Parameter.of(each) for each in parameters.split(",") if each.strip()]
             for name, parameters in _KERNEL.findall(text)
         }
-        self._library = ctypes.CDLL(str(_compile(self.host_text())))
+        runtime = _runtime(self._switches())
+        self._library = ctypes.CDLL(str(_compile(self.host_text(), ("-O0", runtime, "-lgcc"))))
 
     def host_text(self) -> str:
         """The text as g++ gets it: pointers and shared memory know their bounds."""
@@ -101,10 +104,13 @@ class Module:
         text = _with_shared_memory(text)
         if "__shared__" in text:
             raise CompileError("shared memory has one dimension and a constant size here: T name[count];")
-        barriers = "#define USES_BARRIERS 1\n" if _BARRIER.search(text) else ""
         calls = "".join(_launcher(name, parameters) for name, parameters in self.kernels.items())
-        races = "#define FIND_RACES 1\n" if self.races else ""
-        return f'{races}{barriers}#include "{HEADER}"\n#line 1 "kernel.cu"\n{text}\n{calls}'
+        return f'{self._switches()}#include "{HEADER}"\n#line 1 "kernel.cu"\n{text}\n{calls}'
+
+    def _switches(self) -> str:
+        """The switches of device.h that are on, in its words."""
+        barriers = "#define USES_BARRIERS 1\n" if _BARRIER.search(self.text) else ""
+        return barriers + ("#define FIND_RACES 1\n" if self.races else "")
 
     def launch(
         self,
@@ -185,20 +191,25 @@ def _launcher(name: str, parameters: Sequence[Parameter]) -> str:
 
 
 @lru_cache(None)
-def _header() -> bytes:
-    return HEADER.read_bytes()
+def _runtime(switches: str) -> str:
+    """The shared object with what all kernels call that have these switches of device.h."""
+    return str(_compile(f'{switches}#include "{RUNTIME}"\n', ("-O1", "-lm", "-lc")))
 
 
-def _compile(text: str) -> Path:
+@lru_cache(None)
+def _headers() -> bytes:
+    return HEADER.read_bytes() + RUNTIME.read_bytes()
+
+
+def _compile(text: str, options: Sequence[str]) -> Path:
     """The shared object of a text, which is kept."""
-    key = hashlib.sha256(repr(COMMAND).encode() + _header() + text.encode()).hexdigest()[:32]
+    command = [*COMMAND, *options]
+    key = hashlib.sha256(repr(command).encode() + _headers() + text.encode()).hexdigest()[:32]
     path = CACHE / f"{key}.so"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        done = subprocess.run(
-            [*COMMAND, "-x", "c++", "-", "-o", str(own), "-lm"], input=text.encode(), capture_output=True
-        )
+        done = subprocess.run([*command, "-o", str(own)], input=text.encode(), capture_output=True)
         if done.returncode:
             raise CompileError(done.stderr.decode()[:4000])
         own.replace(path)
