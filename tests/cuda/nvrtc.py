@@ -68,6 +68,12 @@ def usage_of(text: str, architecture: str, options: Sequence[str]) -> list[Usage
     return usages
 
 
+def join_texts(texts: Sequence[str]) -> str:
+    """The kernels of texts as one text, which is compiled in less than half of the time; each in a namespace."""
+    plain = [text.replace('extern "C" ', "") for text in texts]
+    return "".join([f"namespace text{number} {{\n{text}\n}}\n" for number, text in enumerate(plain)])
+
+
 def summary(compiled: Mapping[str, Sequence[tuple[int, int, int]]]) -> str:
     """A line for each architecture: how many kernels there are, their registers, their stack and what they spill."""
     lines = []

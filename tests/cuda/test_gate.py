@@ -341,8 +341,19 @@ def test_gradients_of_poolings_compile(window: tuple[int, ...], dtype: str) -> N
     check(emit(program_of(graph_of(gradient, *arrays)), any_sizes=True).text, ARCHITECTURES[-1:])
 
 
-#: The texts that the suite left are so many parts, so that several processes compile them.
+#: The texts that the suite left are so many parts, so that several processes compile them; and so many of them are one.
 PARTS = 32
+JOINED = 16
+
+
+def check_joined(texts: list[str], architectures: Any) -> None:
+    """As `check` of each; only one that fails is compiled by itself."""
+    try:
+        check(nvrtc.join_texts(texts), architectures)
+    except (AssertionError, nvrtc.CompileError):
+        for text in texts:
+            check(text, architectures)
+        raise
 
 
 @pytest.mark.skipif(nvrtc.TEXTS not in os.environ, reason="needs CUDA_TEXTS, a folder of texts of the suite")
@@ -351,8 +362,11 @@ def test_texts_of_the_suite_compile(part: int) -> None:
     """All of them for one architecture, and a sample for each."""
     paths = sorted(Path(os.environ[nvrtc.TEXTS]).glob("*.cu"))
     assert len(paths) > PARTS
-    for number, path in enumerate(paths[part::PARTS]):
-        check(path.read_text(encoding="utf-8"), ARCHITECTURES if number % 16 == 0 else ["sm_90"])
+    texts = [path.read_text(encoding="utf-8") for path in paths[part::PARTS]]
+    check_joined(texts[::16], ARCHITECTURES)
+    rest = [text for number, text in enumerate(texts) if number % 16]
+    for begin in range(0, len(rest), JOINED):
+        check_joined(rest[begin : begin + JOINED], ["sm_90"])
 
 
 def test_what_kernels_take_is_printed() -> None:
@@ -366,7 +380,7 @@ def test_what_kernels_take_is_printed() -> None:
 def test_what_cuda_has_not_is_refused() -> None:
     text = text_of(move, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):
-        nvrtc.usage_of(text.replace("const double", "const wchar_of", 1), "sm_90", OPTIONS)
+        check_joined([text, text.replace("const double", "const wchar_of", 1)], ["sm_90"])
 
 
 def test_local_arrays_with_a_computed_index_fail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,3 +392,8 @@ def test_local_arrays_with_a_computed_index_fail(monkeypatch: pytest.MonkeyPatch
     }"""
     with pytest.raises(AssertionError, match="stack=256"):
         check(text, ["sm_90"])
+    others = [text_of(move, xarr.ones((3, 4))), text_of(move, xarr.ones((4, 5), dtype="float16"))]
+    check_joined(others, ["sm_90"])
+    with pytest.raises(AssertionError, match=r"kernel='k', .* stack=256") as caught:
+        check_joined([*others, text], ["sm_90"])
+    assert others[0] not in str(caught.value)
