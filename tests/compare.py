@@ -28,7 +28,7 @@ def assert_same(actual: Any, expected: Any, *, ulp: float = 0, normwise: bool = 
     * normwise: a complex number may err by `ulp` spacings of its larger part, in both parts: the error bound
       that complex multiplication and functions have, in which cancellation may spoil the smaller part.
     """
-    got, wanted = _compute(actual), _compute(expected)
+    got, wanted = compute(actual), compute(expected)
     assert got.dtype == wanted.dtype, f"dtype: got {got.dtype}, wanted {wanted.dtype}"
     assert got.shape == wanted.shape, f"shape: got {got.shape}, wanted {wanted.shape}"
     allowed = ulp if got.dtype in FLOAT | COMPLEX else 0
@@ -49,7 +49,7 @@ def ulp_distances(got: HostArray, wanted: HostArray) -> HostArray:
     )
 
 
-def _compute(value: Any) -> HostArray:
+def compute(value: Any) -> HostArray:
     """The values on the host; for an Array, checked against the type that was inferred without computing."""
     if not isinstance(value, Handle):
         if not hasattr(value, "dtype"):

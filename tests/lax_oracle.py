@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ import jax
 import numpy as np
 from jax._src.lax import lax as primitives
 
+from tests.compare import compute
 from tests.lax_values import HostArray, dtype_of
-from tests.support.answers import digest, share
+from tests.support.answers import check_once, digest, share, source_of
 from xarr import lax
 
 jax.config.update("jax_platforms", "cpu")
@@ -66,13 +68,33 @@ def compute_result(record: Record, call: Call) -> Any:
     return getattr(lax, record.name)(*call)
 
 
+def check_results(record: Record, dtype: str, check: Callable[[Call, Any, Any], None], *sources: Any) -> None:
+    """Call `check` with each call of that element type, what xarr.lax returns and what jax.lax returns.
+
+    Not if results have the bits with which it has passed, as `check_once` says; `sources` are modules and functions on
+    which it depends.
+    """
+    calls = record.calls(dtype_of(dtype))
+    results = [compute_result(record, call) for call in calls]
+
+    def check_all() -> None:
+        for call, got, wanted in zip(calls, results, compute_expected(record, dtype), strict=True):
+            check(call, got, wanted)
+
+    texts = [source_of(each) for each in (sys.modules[__name__], check, *sources)]
+    leaves = [compute(leaf) for each in results for leaf in (each if isinstance(each, list) else [each])]
+    arguments = [array for call in calls for array in _arrays(call)]
+    others = [argument for call in calls for argument in call if _is_static(argument)]
+    check_once(leaves, check_all, record.name, dtype, _text_of(others), arguments, *texts)
+
+
 @cache
 def _all_expected(record: Record) -> dict[str, list[Any]]:
     """All results of a record from one compilation, which is what costs the time."""
     calls = {dtype: record.calls(dtype_of(dtype)) for dtype in record.dtypes}
     traced = [array for one in calls.values() for call in one for array in _arrays(call)]
     others = [argument for one in calls.values() for call in one for argument in call if _is_static(argument)]
-    name = digest(record.name, record.dtypes, re.sub(" at 0x[0-9a-f]+", "", repr(others)), traced)
+    name = digest(record.name, record.dtypes, _text_of(others), traced)
     results: dict[str, list[Any]] = share(name, lambda: _by_jax(record, calls, traced))
     return results
 
@@ -94,6 +116,10 @@ def _by_jax(
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         results: dict[str, list[Any]] = jax.tree.map(np.asarray, jax.jit(run)(traced))
     return results
+
+
+def _text_of(others: list[Any]) -> str:
+    return re.sub(" at 0x[0-9a-f]+", "", repr(others))
 
 
 def _is_static(argument: Any) -> bool:

@@ -13,10 +13,10 @@ import jax
 import numpy as np
 import pytest
 
-from tests import lax_values as make
+from tests import compare, elementwise_ops, lax_values as make, ulp_bounds
 from tests.compare import assert_same
 from tests.elementwise_ops import RECORDS as KNOWN, REGULAR, types_of
-from tests.lax_oracle import Call, Record, compute_expected, compute_result, is_in_jax, jax_function
+from tests.lax_oracle import Call, Record, check_results, is_in_jax, jax_function
 from tests.lax_values import (
     BOOLS,
     COMPLEX_UNARY,
@@ -235,13 +235,16 @@ _CASES: Final = [
 
 @pytest.mark.parametrize(("record", "dtype"), _CASES)
 def test_agrees_with_xla(record: Record, dtype: str) -> None:
-    for call, wanted in zip(record.calls(dtype_of(dtype)), compute_expected(record, dtype), strict=True):
-        got = to_host(compute_result(record, call))
+    def check(call: Call, result: Any, wanted: HostArray) -> None:
+        got = to_host(result)
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         with np.errstate(all="ignore"):
             kept = _comparable(record.name, dtype, call, got, wanted)
             assert_same(got[kept], wanted[kept], ulp=bound_of(record.name, dtype), normwise=True)
             _assert_same_zeros(got[kept], wanted[kept])
+
+    helpers = _comparable, _flush, _is_subnormal, _assert_same_zeros
+    check_results(record, dtype, check, *helpers, compare, elementwise_ops, ulp_bounds)
 
 
 def _comparable(name: str, dtype: str, call: Call, got: HostArray, wanted: HostArray) -> HostArray:
@@ -322,17 +325,21 @@ _SPECIAL: Final = [
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("record", _SPECIAL, ids=lambda record: record.name)
 def test_complex_special_values(record: Record, dtype: str) -> None:
-    (call,), (wanted,) = record.calls(dtype_of(dtype)), compute_expected(record, dtype)
-    got = to_host(compute_result(record, call))
-    with np.errstate(all="ignore"):
-        alike = _classes(got) == _classes(wanted)
-        stated = np.zeros(got.shape, bool)
-        for one in differences(record.name, dtype, got.dtype.name):
-            special = one.where(*call)
-            assert not np.all(alike[special]), f"{record.name}: no difference where {one.condition} any more"
-            stated |= special
-    wrong = ~alike & ~stated
-    assert not wrong.any(), _show(record.name, call, got, wanted, wrong)
+    def check(call: Call, result: Any, wanted: HostArray) -> None:
+        got = to_host(result)
+        with np.errstate(all="ignore"):
+            alike = _classes(got) == _classes(wanted)
+            stated = np.zeros(got.shape, bool)
+            for one in differences(record.name, dtype, got.dtype.name):
+                special = one.where(*call)
+                assert not np.all(alike[special]), (
+                    f"{record.name}: no difference where {one.condition} any more"
+                )
+                stated |= special
+        wrong = ~alike & ~stated
+        assert not wrong.any(), _show(record.name, call, got, wanted, wrong)
+
+    check_results(record, dtype, check, _classes, _class, ulp_bounds)
 
 
 def _show(name: str, call: Call, got: HostArray, wanted: HostArray, where: HostArray) -> str:

@@ -58,7 +58,7 @@ def test_what_prints_its_address_is_no_argument() -> None:
 @pytest.fixture
 def store(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "DIRECTORY", tmp_path / "answers")
-    for name in ("_kept", "_renewed", "missed"):
+    for name in ("_kept", "_renewed", "_passed", "_renewed_checks", "missed"):
         monkeypatch.setattr(answers, name, {})
     monkeypatch.setattr(answers, "used", set())
 
@@ -112,6 +112,47 @@ def test_renewing_keeps_what_the_run_used_and_no_more() -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_results_that_passed_a_check_are_checked_again_only_with_other_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+
+    def check(mode: str, question: str, *results: Any, fails: bool = False) -> int:
+        def run() -> None:
+            calls.append(question)
+            assert not fails
+
+        before = len(calls)
+        answers.check_once([np.asarray(each) for each in results], run, question, mode=mode)
+        return len(calls) - before
+
+    monkeypatch.setattr(answers, "_current_file", lambda: "test_a")
+    assert check("", "one", 1.0) == 1
+    assert answers.missed == {}
+    assert check("renew", "one", 1.0) == check("renew", "two", 1.0, 2.0) == 1
+    with pytest.raises(AssertionError):
+        check("renew", "three", 3.0, fails=True)
+    answers.write()
+    answers._passed.clear()
+    answers._renewed_checks.clear()
+    assert check("", "one", 1.0, fails=True) == check("", "two", 1.0, 2.0, fails=True) == 0
+    assert answers.missed == {} and answers.used == {"test_a"}
+    for other in (np.float32(1), -1.0, [1.0]):
+        with pytest.raises(AssertionError):
+            check("", "one", other, fails=True)
+    assert check("", "one", -1.0) == 1
+    with pytest.raises(AssertionError):
+        check("", "three", 3.0, fails=True)
+    assert check("", "three", 3.0) == 1
+    assert answers.missed == {"test_a": 1}
+    assert check("live", "one", 1.0) == 1
+    assert check("renew", "one", 1.0) == 0
+    answers.write()
+    answers._passed.clear()
+    assert len(answers._read_checks("test_a")) == 1
+
+
+@pytest.mark.usefixtures("store")
 def test_answers_of_another_jax_are_used_named_and_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = {"jax": "1.0"}
     monkeypatch.setattr(answers.metadata, "version", installed.__getitem__)
@@ -143,7 +184,7 @@ def test_processes_of_a_run_share_what_one_computed(tmp_path: Any, monkeypatch: 
 
 
 def test_every_file_of_answers_says_of_which_jax_they_are() -> None:
-    files = {path.stem for path in answers.DIRECTORY.glob("*.npz")}
+    files = {path.stem for path in answers.DIRECTORY.iterdir() if path.name != "jax.txt"}
     assert files == set(answers._versions())
 
 
