@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from tests.support import answers
+from tests.support import answers, marks
 from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variables
 
 # The default draws the same examples on every machine: a red run can be repeated by anyone.
@@ -41,12 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "or a GPU, which must be there, for the tests with the marker `gpu`",
     )
     parser.addoption(
+        "--cases",
+        type=int,
+        help="of each test, so many cases at most: for runs in other settings, which are about lines and not values",
+    )
+    parser.addoption(
         "--seconds",
         type=float,
         help="skip the tests that would begin later than so many seconds after the start",
     )
 
 
+@pytest.hookimpl(trylast=True)  # after what `-m` leaves out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     with_address = [item.nodeid for item in items if re.search(r"\b0x[0-9a-f]{8,}", item.nodeid)]
     if with_address:
@@ -56,11 +62,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("gpu") and config.getoption("--cuda") != "gpu":
             item.add_marker(pytest.mark.skip(reason="needs a GPU, and --cuda=gpu: nox -s gpu"))
-    if config.getoption("--thorough"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
-    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
-    config.hook.pytest_deselected(items=left_out)
+    if not config.getoption("--thorough"):
+        _keep(config, items, [item for item in items if not item.get_closest_marker("thorough")])
+    if config.getoption("--cases"):
+        chosen = marks.choose_cases([item.nodeid for item in items], config.getoption("--cases"))
+        _keep(config, items, [item for item in items if item.nodeid in chosen])
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    ids = {*map(id, kept)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in ids])
+    items[:] = kept
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -109,6 +121,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("\n".join(problems))
     # Nothing is compiled the less because a run before this one compiled it.  Before xarr is imported, which reads it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
+    # Where JAX refuses, it would look at each frame for those that are its own: a twentieth of the time of `tests/lax`.
+    os.environ["JAX_TRACEBACK_FILTERING"] = "off"
     if os.environ.get("XARR_BACKEND") in _BACKENDS:
         _register(os.environ["XARR_BACKEND"])
     _prepare_cuda(config.getoption("--cuda"))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.checkout import CHECKOUT
+from tests.support.marks import choose_cases
 from tests.support.scripts import ci_script
 
 machines, lowest, release = map(ci_script, ("machines", "lowest", "check_release"))
@@ -71,6 +72,20 @@ def test_lists_of_tests_name_what_is_there(name):
     assert len({path for path, _, _ in rows}) == len(rows)
     if name == "explicit.txt":
         assert all(reason.startswith(" # ") for _, _, reason in rows), "each says why"
+
+
+# --- --cases ------------------------------------------------------------------------------------------
+
+
+def test_a_few_cases_of_each_test_are_chosen_the_same_in_each_run():
+    names = [f"a.py::test_x[{letter}-{dtype}]" for letter in "abcdefgh" for dtype in ("int8", "float32")]
+    names += ["a.py::test_y[1]", "a.py::test_y[2]", "b.py::test_x"]
+    chosen = choose_cases(names, 4)
+    assert chosen == choose_cases(reversed(names), 4)
+    assert len([name for name in chosen if name.startswith("a.py::test_x")]) == 4
+    assert chosen > set(names[-3:])
+    assert choose_cases(names, 100) == set(names)
+    assert all(f"-{dtype}]" in str(chosen) for dtype in ("int8", "float32")), "not every second one"
 
 
 # --- lowest.py ----------------------------------------------------------------------------------------
