@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_numpy.compiled.codegen.registers import order_of
 from xarr_numpy.compiled.loops import loop_code
