@@ -109,9 +109,11 @@ class Target:
     max_regions: int = 16
     #: Elements of a row of which each is compared with the next, over and over, instead of a sort: the square counts.
     max_compared_row: int = 10
-    #: Elements of a sorted vector that are looked for one by one, and elements for each of them from which that pays.
+    #: Elements of a sorted vector that are looked for one by one, and elements for each of them from which that pays;
+    #: whether it pays for rows, too.
     max_first_elements: int = 8
     min_elements_behind: int = 4
+    looks_for_firsts_of_rows: bool = False
     #: Elements of a row that is sorted by counting what comes before each, which takes the square, and comparisons of
     #: all rows: with more it takes less time to call a library.
     max_ranked_row: int = 64

@@ -82,9 +82,9 @@ def test_other_sorts_stay() -> None:
     assert sorts_left(lambda x: lax.sort((x, -x), 0, num_keys=1)[0][4], 9, 100) == 1
 
 
-# --- the first elements of vectors -------------------------------------------------------------------------------
+# --- the first elements of rows ----------------------------------------------------------------------------------
 
-#: Functions of a vector, and whether they want a few of its sorted elements and nothing else.
+#: Functions of a vector, of 4 rows too, and whether they want a few of its sorted elements and nothing else.
 FIRST: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "top_k": (lambda x: lax.top_k(x, 3), True),
     "argsort": (lambda x: xarr.argsort(x)[:2], True),
@@ -95,7 +95,16 @@ FIRST: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "many": (lambda x: xarr.sort(x)[:9], False),
     "all too": (lambda x: (xarr.sort(x)[:2], xarr.sort(x)), False),
     "the last": (lambda x: xarr.sort(x)[-2:], False),
-    "rows": (lambda x: xarr.sort(x.reshape(4, 10), axis=1)[:, :2], False),
+    "rows": (lambda x: lax.top_k(x.reshape(4, 10), 2), True),
+    "values of rows": (lambda x: lax.top_k(-x.reshape(2, 2, 10), 2)[0][:, :, 1], True),
+    "places in rows": (lambda x: xarr.argsort(x.reshape(4, 10), axis=1)[:, :2], True),
+    "one row": (lambda x: lax.top_k(x[None], 5), True),
+    "some rows": (lambda x: xarr.argsort(x.reshape(4, 10), axis=1)[1:, :2], False),
+    "columns": (lambda x: xarr.argsort(x.reshape(10, 4), axis=0)[:2], False),
+    "beside others in rows": (
+        lambda x: [e[:, :2] for e in lax.sort((x.reshape(4, 10), x[::-1].reshape(4, 10)), num_keys=1)],
+        False,
+    ),
 }
 
 
@@ -114,6 +123,16 @@ def test_first_elements_are_those_of_the_sort(name: str, dtype: str) -> None:
     leaves = xarr.tree.leaves(xarr.jit(function)(x)), xarr.tree.leaves(function(xarr.asarray(x)))
     for got, wanted in zip(*leaves, strict=True):
         assert_same(np.asarray(got), np.asarray(wanted))
+
+
+@pytest.mark.usefixtures("fused")
+@pytest.mark.parametrize("dtype", ["int64", "uint32", "float64"])
+def test_elements_of_rows_are_read_from_what_is_compared(dtype: str) -> None:
+    """Of floats that is not all: of both zeros, and of all NaNs, one is compared."""
+    x = np.random.default_rng(3).integers(0, 2**31, (3, 5, 20)).astype(dtype)
+    rows = xarr.jit(lambda x: xarr.sort(x)[:, :, :3])
+    assert (ops.Sort in rows.lower(x).stage("fused").op_classes) == (dtype == "float64")
+    assert_same(rows(x), np.sort(x)[:, :, :3])
 
 
 @pytest.mark.parametrize("dtype", ["uint64", "int8", "float16", "bool"])

@@ -5,14 +5,14 @@ Short rows of which one sorted element is wanted are sorted by comparisons in a 
 A library sorts a row after the other.  A network of comparisons, which are the same for every row, sorts as many rows
 at once as there are lanes, reads them where they lie, and leaves out what the wanted element does not depend on.
 
-Of vectors of which only the first elements are wanted, each is looked for among those behind the one before: a
-reduction in lanes takes as long as reading the keys.
+Of vectors and rows of which only the first elements are wanted, each is looked for among those behind the one before:
+a reduction in lanes takes as long as reading the keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -132,33 +132,46 @@ def _take_rest(element: Node, op: ops.Slice, axis: int) -> Node:
     return Node(ops.Slice(tuple(starts), tuple(limits), op.strides), (element,))
 
 
-# --- the first elements of vectors -------------------------------------------------------------------------------
+# --- the first elements of rows ----------------------------------------------------------------------------------
 
 
 def look_for_first_elements(graph: Graph, target: Target) -> Graph:
-    """The graph with the first elements of sorted vectors one by one, where the others are not wanted."""
+    """The graph with the first elements of sorted vectors one by one, where the others are not wanted.
+
+    Of rows of an array too, if the elements are those that are compared, or say where they stand.
+    """
     if ops.Sort not in graph.op_classes:
         return graph
     users = find_users(graph)
     sorts = [node for node in graph.nodes if isinstance(node.op, ops.Sort)]
     counts = {node: _count_first(node, users, graph.results) for node in sorts}
-    few = {node for node, count in counts.items() if _are_few(node, count, target)}
+    few = {node for node, count in counts.items() if count and _are_few(node, count, users, target)}
     if not few:
         return graph
-    positions: dict[Node, list[Node]] = {}
+    firsts: dict[Node, list[_First]] = {}
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         old, which = _sort_of(node.operands[0]) if isinstance(node.op, ops.Slice) else (node, 0)
         if old not in few or not isinstance(node.op, ops.Slice):
             return None
         new, _ = _sort_of(operands[0])
-        if new not in positions:
-            positions[new] = _first_positions(new, counts[old])
-        (start,), (limit,), (stride,) = node.op.start_indices, node.op.limit_indices, node.op.strides
-        parts = [_element_at(new.operands[which], at) for at in positions[new][start:limit:stride]]
-        return parts[0] if len(parts) == 1 else Node(ops.Concatenate(0), tuple(parts))
+        if new not in firsts:
+            firsts[new] = _first_elements(new, counts[old])
+        axis = _axis_of(new)
+        wanted = slice(
+            *(each[axis] for each in (node.op.start_indices, node.op.limit_indices, node.op.strides))
+        )
+        parts = [_element_of(new, which, first) for first in firsts[new][wanted]]
+        return parts[0] if len(parts) == 1 else Node(ops.Concatenate(axis), tuple(parts))
 
     return rewritten(graph, rule)
+
+
+class _First(NamedTuple):
+    """Where a first element of each row stands, and its key, of size 1 along the dimension that is sorted."""
+
+    position: Node
+    key: Node
 
 
 def _sort_of(result: Node) -> tuple[Node, int]:
@@ -168,22 +181,51 @@ def _sort_of(result: Node) -> tuple[Node, int]:
 
 
 def _count_first(node: Node, users: Mapping[Node, Sequence[Node]], results: Sequence[Node]) -> int:
-    """The number of elements that are sliced from the front; 0 if something else uses a sort."""
+    """The number of elements that are sliced from the front of all rows; 0 if something else uses a sort."""
     parts = [node] if isinstance(node.type, TensorType) else users.get(node, [])
     readers = [reader for part in parts for reader in users.get(part, [])]
-    is_sliced = all(isinstance(each.op, ops.Slice) and each.tensor_type.size for each in readers)
+    axis = _axis_of(node)
     is_known = all(part is node or isinstance(part.op, ops.GetTupleElement) for part in parts)
-    if not (is_sliced and is_known) or any(each in results for each in (node, *parts)):
+    if not is_known or any(each in results for each in (node, *parts)):
         return 0
-    return max([each.op.limit_indices[0] for each in readers if isinstance(each.op, ops.Slice)], default=0)
+    if not all(_slices_rows(each, axis) for each in readers):
+        return 0
+    return max([each.op.limit_indices[axis] for each in readers if isinstance(each.op, ops.Slice)], default=0)
 
 
-def _are_few(node: Node, count: int, target: Target) -> bool:
-    """Whether so many elements of a vector are looked for: its order is that of one number for each."""
-    (*_, size), types = node.operands[0].shape, [each.tensor_type for each in node.operands]
-    is_vector = types[0].rank == 1 and not any(type.dynamic for type in types)
-    is_less = 0 < count <= target.max_first_elements and count * target.min_elements_behind <= size
-    return is_vector and is_less and _keys(node) is not None
+def _slices_rows(node: Node, axis: int) -> bool:
+    """Whether a node takes a part along an axis of all that there is along the others."""
+    if not isinstance(node.op, ops.Slice) or not node.tensor_type.size:
+        return False
+    sizes = enumerate(zip(node.shape, node.operands[0].shape, strict=True))
+    return all(part == whole for k, (part, whole) in sizes if k != axis)
+
+
+def _are_few(node: Node, count: int, users: Mapping[Node, Sequence[Node]], target: Target) -> bool:
+    """Whether so many elements of rows are looked for: their order is that of one number for each."""
+    (*batch, size), types = node.operands[0].shape, [each.tensor_type for each in node.operands]
+    if _axis_of(node) != len(batch) or any(type.dynamic for type in types):
+        return False
+    is_less = count <= target.max_first_elements and count * target.min_elements_behind <= size
+    if not is_less or (batch and not target.looks_for_firsts_of_rows) or _keys(node) is None:
+        return False
+    parts = [node] if isinstance(node.type, TensorType) else users.get(node, [])
+    read = [_sort_of(part)[1] for part in parts if users.get(part)]
+    return not batch or all(
+        _stands_at(node.operands[which], len(batch)) or which == _compared_array(node) for which in read
+    )
+
+
+def _stands_at(array: Node, axis: int) -> bool:
+    """Whether each element of an array says where it stands along an axis."""
+    return isinstance(array.op, ops.Iota) and array.op.dimension == axis
+
+
+def _compared_array(node: Node) -> int | None:
+    """The operand of a sort whose elements are compared as they stand."""
+    assert isinstance(node.op, ops.Sort)
+    order = order_of(node.op.comparator)
+    return None if order is None else order.array
 
 
 def _keys(node: Node) -> Node | None:
@@ -204,43 +246,65 @@ def _keys(node: Node) -> Node | None:
     return Node(ops.Not(), (keys,)) if column.descending else keys
 
 
+def _element_of_key(keys: Node, dtype: np.dtype[Any], is_descending: bool) -> Node:
+    """The elements, which are compared as they stand, of which these are the keys."""
+    keys = Node(ops.Not(), (keys,)) if is_descending else keys
+    if dtype.kind != "f":
+        return keys if dtype == _INT64 else Node(ops.Convert(dtype), (keys,))
+    kind = np.dtype(f"i{dtype.itemsize}")
+    bits = keys if kind == _INT64 else Node(ops.Convert(kind), (keys,))
+    return Node(ops.BitcastConvert(dtype), (_turn_negative_bits(bits),))
+
+
 def _bits_in_order(numbers: Node) -> Node:
-    """Integers in the total order of floats: of negative ones all bits but the sign are turned."""
-    dtype = np.dtype(f"i{numbers.dtype.itemsize}")
-    bits = Node(ops.BitcastConvert(dtype), (numbers,))
+    """Integers in the total order of floats."""
+    return _turn_negative_bits(Node(ops.BitcastConvert(np.dtype(f"i{numbers.dtype.itemsize}")), (numbers,)))
+
+
+def _turn_negative_bits(bits: Node) -> Node:
+    """Of negative integers all bits but the sign turned, which is undone by the same."""
+    dtype = bits.dtype
     most, last = full(np.iinfo(dtype).max, bits.shape, dtype), full(8 * dtype.itemsize - 1, bits.shape, dtype)
     turned = Node(ops.And(), (Node(ops.ShiftRightArithmetic(), (bits, last)), most))
     return Node(ops.Xor(), (bits, turned))
 
 
-def _first_positions(node: Node, count: int) -> list[Node]:
-    """Where the first elements of a sort stand in its operands, each behind the one before."""
-    keys = _keys(node)
+def _first_elements(node: Node, count: int) -> list[_First]:
+    """The first elements of each row of a sort, each behind the one before."""
+    keys, axis = _keys(node), _axis_of(node)
     assert keys is not None, "it is one of those that are few"
-    numbers = Node(ops.Iota(TensorType(keys.shape, _INT64), 0))
+    numbers = Node(ops.Iota(TensorType(keys.shape, _INT64), axis))
     most = full(np.iinfo(_INT64).max, keys.shape, _INT64)
-    positions: list[Node] = []
+    firsts: list[_First] = []
     is_left: Node | None = None
     for _ in range(count):
         least = _least(keys if is_left is None else Node(ops.Select(), (is_left, keys, most)))
         is_least = Node(ops.Compare("EQ"), (keys, least))
         fits = is_least if is_left is None else Node(ops.And(), (is_least, is_left))
         at = _least(Node(ops.Select(), (fits, numbers, most)))
-        positions.append(Node(ops.Slice((0,), (1,), (1,)), (at,)))
+        firsts.append(_First(_element(at, axis, 0), _element(least, axis, 0)))
         is_behind = Node(ops.And(), (is_least, Node(ops.Compare("GT"), (numbers, at))))
         is_left = Node(ops.Or(), (Node(ops.Compare("GT"), (keys, least)), is_behind))
-    return positions
+    return firsts
 
 
 def _least(numbers: Node) -> Node:
-    """The least number, in each element of an array."""
-    reduce = ops.Reduce((0,), combiner(ops.Minimum(), _INT64))
+    """The least number of a row, in each element of it."""
+    axis = len(numbers.shape) - 1
+    reduce = ops.Reduce((axis,), combiner(ops.Minimum(), _INT64))
     least = Node(reduce, (numbers, constant(np.iinfo(_INT64).max, _INT64)))
-    return Node(ops.BroadcastInDim(numbers.shape, ()), (least,))
+    return Node(ops.BroadcastInDim(numbers.shape, tuple(range(axis))), (least,))
 
 
-def _element_at(array: Node, position: Node) -> Node:
-    """The element of an array there, as an array of one."""
-    if isinstance(array.op, ops.Iota):
+def _element_of(node: Node, which: int, first: _First) -> Node:
+    """The element of an operand of a sort there, of size 1 along the dimension that is sorted."""
+    array, axis = node.operands[which], _axis_of(node)
+    if _stands_at(array, axis):
+        position = first.position
         return position if array.dtype == _INT64 else Node(ops.Convert(array.dtype), (position,))
-    return Node(ops.DynamicSlice((1,)), (array, Node(ops.Reshape(()), (position,))))
+    if axis:
+        assert isinstance(node.op, ops.Sort)
+        order = order_of(node.op.comparator)
+        assert order is not None, "it has keys"
+        return _element_of_key(first.key, array.dtype, order.columns[0].descending)
+    return Node(ops.DynamicSlice((1,)), (array, Node(ops.Reshape(()), (first.position,))))
