@@ -193,3 +193,17 @@ def test_loops_that_write_a_table_beside_what_they_read_there_are_right() -> Non
         wanted = [np.asarray(each) for each in run(xarr.asarray(table))]
     for got, each in zip(xarr.jit(run)(table), wanted, strict=True):
         assert_same(np.asarray(got), each)
+
+
+def test_long_reductions_are_left_to_lanes() -> None:
+    def find(x: Any) -> Any:
+        return xarr.argmin(x) + xarr.argmax(x)
+
+    for size, is_split in ((4, True), (40, False)):
+        graph = xarr.jit(find).lower(f"f64[{size}]").stage("decomposed")
+        assert isinstance(graph, Graph)
+        if is_split:
+            split_up(graph)
+        else:
+            with pytest.raises(NotSplit):
+                split_up(graph)

@@ -107,7 +107,11 @@ class SingleElements:
         """Refuse arrays of too many elements, and too much work."""
         if type.dynamic or not 0 < type.size <= self.most:
             raise NotSplit
-        self.left -= (type.size - 1) * cost
+        self.spend((type.size - 1) * cost)
+
+    def spend(self, work: int) -> None:
+        """Count work beyond that on whole arrays."""
+        self.left -= work
         if self.left < 0:
             raise NotSplit
 
@@ -311,6 +315,8 @@ def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
     arrays = [known.at(each).transpose(*kept, *sorted(op.dimensions)) for each in node.operands[:count]]
     initial = [known.elements(each)[0] for each in node.operands[count:]]
     shape, reduced = arrays[0].shape[: len(kept)], arrays[0].shape[len(kept) :]
+    # Twice, since they wait for one another.
+    known.spend(2 * prod(shape) * (prod(reduced) - 1) * len(op.computation.nodes))
     rows = {}
     for at in np.ndindex(*shape):
         rows[at] = [tuple([each[(*at, *inside)] for each in arrays]) for inside in np.ndindex(*reduced)]

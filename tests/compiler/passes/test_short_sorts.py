@@ -69,6 +69,19 @@ def test_a_median_of_windows_is_sorted_by_no_library() -> None:
     assert "sort" not in text
 
 
+@pytest.mark.usefixtures("on_numpy", "fused")
+def test_a_stack_whose_rows_lie_together_is_none_before_it_is_sorted() -> None:
+    def median(x: Any) -> Any:
+        windows = xarr.stack([xarr.roll(x, k) for k in range(5)], axis=-1)
+        return xarr.sort(windows, axis=-1)[..., 2]
+
+    x = np.random.default_rng(1).normal(size=(20, 9))
+    x[3, 4] = np.nan
+    text = str(xarr.jit(median).lower(x).stage("plan"))
+    assert "sort" not in text
+    assert_same(xarr.jit(median)(x), np.sort(np.stack([np.roll(x, k) for k in range(5)], axis=-1))[..., 2])
+
+
 def test_other_sorts_stay() -> None:
     assert sorts_left(lambda x: lax.sort(x, 0)[4], 9, 100) == 0
     assert sorts_left(lambda x: lax.sort(x, 0)[4], 9, 100_000, dtype="int32") == 0

@@ -78,8 +78,10 @@ def _is_short(node: Node, target: Target) -> bool:
         return False
     (array,) = node.operands
     size, dtype = array.shape[op.dimension], array.dtype
-    if dtype in COMPLEX or op.comparator != lexicographic([dtype], 1) or op.dimension == len(array.shape) - 1:
+    if dtype in COMPLEX or op.comparator != lexicographic([dtype], 1):
         return False
+    if op.dimension == len(array.shape) - 1 and not _joined_elements(array, op.dimension):
+        return False  # whose elements do not lie side by side with those of other rows
     # What fits into no group needs arrays between several, which may be larger than the rows.
     exchange = 2 if dtype in INTEGER else 6
     fits = exchange * size * (size - 1) // 2 + size <= target.max_group_members
@@ -107,9 +109,15 @@ def _sorted_elements(node: Node) -> list[Node]:
     return elements
 
 
-def _element(array: Node, axis: int, number: int) -> Node:
+def _joined_elements(array: Node, axis: int) -> Sequence[Node]:
+    """The arrays that a stack along an axis is made of; none if it is no stack."""
     joined = array.operands if isinstance(array.op, ops.Concatenate) and array.op.dimension == axis else ()
-    if joined and all(operand.shape[axis] == 1 for operand in joined):
+    return joined if all(operand.shape[axis] == 1 for operand in joined) else ()
+
+
+def _element(array: Node, axis: int, number: int) -> Node:
+    joined = _joined_elements(array, axis)
+    if joined:
         return joined[number]
     starts, limits = [0] * len(array.shape), list(array.shape)
     starts[axis], limits[axis] = number, number + 1
