@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -221,3 +222,17 @@ def test_a_ufunc_of_the_same_name_is_another() -> None:
     special = pytest.importorskip("scipy.special")
     assert special.cbrt.__name__ == "cbrt"
     assert_same(special.cbrt(xarr.asarray([8.0])), special.cbrt(np.array([8.0])))
+
+
+def test_updates_are_not_looked_for_among_remembered_calls() -> None:
+    x, i = (xarr.asarray([3, 1, 2]).evaluate() * 1 for _ in range(2))
+    index, called = i % 3, set()
+    xarr.add.at(x, index, 1)
+    sys.setprofile(lambda frame, event, value: called.add(frame.f_globals["__name__"]))
+    try:
+        xarr.minimum.at(x, index, 3)
+    finally:
+        sys.setprofile(None)
+    assert "xarr.calls.ufunc_methods" in called
+    assert "xarr.calls.remembered_calls" not in called
+    assert x.tolist() == [3, 2, 3]

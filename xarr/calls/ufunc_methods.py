@@ -13,7 +13,7 @@ from numpy import ndarray
 from xarr import backend as backends
 from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
-from xarr.calls.host_functions import AXIS, DEPTH, REFUSALS, HostArray, HostFunction, functions, refuse
+from xarr.calls.host_functions import AXIS, REFUSALS, HostArray, HostFunction, functions, refuse
 from xarr.calls.small_values import join, show_small_value, small_value, spread, wrap_value
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
@@ -107,4 +107,4 @@ def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
         call_quietly(getattr(np, name).at, new, where, b if is_number else values[-1])
     except REFUSALS:
         return False
-    return show_small_value(array, wrap_value(new, array._device, frame_of(DEPTH)))
+    return show_small_value(array, wrap_value(new, array._device, frame_of(2)))

@@ -16,10 +16,11 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypedDict, Type
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import mark_boundary, shorten
 from xarr.base.typing import Array
 from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering, runner
-from xarr.calls.ufunc_methods import run_method
+from xarr.calls.ufunc_methods import run_method, update_at
 from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
 
@@ -96,14 +97,19 @@ def _names_ufunc(method: Callable[Concatenate[UFunc, P], T]) -> Callable[Concate
 
     Its calls on small arrays are remembered.
     """
-    remembered = remembering(method)
+    is_update = method.__name__ == "at"  # which is never remembered, since it changes its operand
+    remembered = None if is_update else remembering(method)
 
     @wraps(method)
     def call(function: UFunc, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        value = run_method(method.__name__, (function, *args), kwargs)
-        if value is not None:
+        if is_update:
+            if len(args) == 3 and not kwargs and not obstacles and update_at(function.__name__, *args):
+                return None  # type: ignore[return-value]
+        elif (value := run_method(method.__name__, (function, *args), kwargs)) is not None:
             return value  # type: ignore[no-any-return]
         try:
+            if remembered is None:
+                return method(function, *args, **kwargs)
             return remembered((function, *args), kwargs)
         except XarrError as error:
             shorten(error, f"{function.__name__}.{method.__name__}")

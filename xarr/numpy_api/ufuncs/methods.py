@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import indexing, lax
-from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
-from xarr.calls import ufunc_methods
 from xarr.calls.arguments import apply_mask, check_casting, check_order, convert, mask_for, stretch, truth
 from xarr.calls.operands import DType, as_array, promote_operands
 from xarr.calls.outputs import show, target_of
@@ -482,8 +480,6 @@ def outer(
 def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
     """As `UFunc.at`."""
     name = f"{function.__name__}.at"
-    if not obstacles and ufunc_methods.update_at(function.__name__, a, indices, b):
-        return
     if function.signature is not None or function.nout != 1:
         raise InputError(f"{name}: wanted a function without core dimensions and with one result")
     if (b is NOT_GIVEN) != (function.nin == 1):
