@@ -82,10 +82,7 @@ def _is_short(node: Node, target: Target) -> bool:
         return False
     if op.dimension == len(array.shape) - 1 and not _joined_elements(array, op.dimension):
         return False  # whose elements do not lie side by side with those of other rows
-    # What fits into no group needs arrays between several, which may be larger than the rows.
-    exchange = 2 if dtype in INTEGER else 6
-    fits = exchange * size * (size - 1) // 2 + size <= target.max_group_members
-    return 1 < size <= target.max_compared_row and (fits or array.tensor_type.nbytes <= target.spare_bytes)
+    return 1 < size <= target.max_compared_row
 
 
 def _takes_one(axis: int, users: Sequence[Node]) -> bool:
