@@ -17,7 +17,11 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Node:
 
 def full(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node:
     """One number in each element of an array."""
-    scalar = constant(value, dtype)
+    return spread(constant(value, dtype), shape)
+
+
+def spread(scalar: Node, shape: tuple[int, ...]) -> Node:
+    """A scalar in each element of an array."""
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 

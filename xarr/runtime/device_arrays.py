@@ -14,6 +14,7 @@ from xarr.backend import AbstractBackend, BorrowedMemory
 from xarr.base.typing import Array
 from xarr.errors import BackendError, XarrError
 from xarr.ir import ops
+from xarr.ir.constants import full
 from xarr.ir.graph import Node, data
 from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
@@ -93,17 +94,14 @@ def _collect(borrowed: BorrowedMemory, owner: AbstractBackend) -> Array:
     """The elements of memory with strides, one after the other."""
     device, numbers = owner.device(), TensorType(borrowed.shape, np.dtype(np.int64))
     memory = data(TensorType((borrowed.size,), borrowed.dtype), borrowed.buffer, device)
-    offsets = _spread(borrowed.offset, numbers)
+    offsets = full(borrowed.offset, numbers.shape, numbers.dtype)
     for axis, stride in enumerate(borrowed.strides or ()):
-        steps = Node(ops.Multiply(), (Node(ops.Iota(numbers, axis)), _spread(stride, numbers)))
+        steps = Node(
+            ops.Multiply(), (Node(ops.Iota(numbers, axis)), full(stride, numbers.shape, numbers.dtype))
+        )
         offsets = Node(ops.Add(), (offsets, steps))
     # Each offset is an index vector of one component.
     gather = ops.Gather((), (0,), (), (), (0,), numbers.rank, (1,))
     result = wrap(Node(gather, (memory, offsets)))
     compute(result)
     return result
-
-
-def _spread(number: int, type: TensorType) -> Node:
-    constant = Node(ops.Constant.of(np.array(number, type.dtype)))
-    return Node(ops.BroadcastInDim(type.shape, ()), (constant,))

@@ -76,9 +76,7 @@ def shown_elements(array: Array, **options: Any) -> tuple[np.ndarray[Any, Any], 
 
 def _part(node: Node, dimension: int, start: int, stop: int) -> Node:
     """The elements from `start` to below `stop` of one dimension."""
-    starts, stops = [0] * len(node.shape), list(node.shape)
-    starts[dimension], stops[dimension] = start, stop
-    return Node(Slice(tuple(starts), tuple(stops), (1,) * len(stops)), (node,))
+    return Node(Slice.cut(node.shape, dimension, start, stop), (node,))
 
 
 class Pending:

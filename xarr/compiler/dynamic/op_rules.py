@@ -32,7 +32,6 @@ from xarr.compiler.dynamic.valid_regions import (
     shift,
     smaller,
     smallest,
-    spread,
     stretch,
     times,
     windows_in,
@@ -40,7 +39,7 @@ from xarr.compiler.dynamic.valid_regions import (
 )
 from xarr.compiler.dynamic.window_rules import WINDOW_ROWS
 from xarr.ir import ops
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, spread
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.control import unpack_results

@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import UNSIGNED, info
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, spread
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import (
@@ -23,7 +23,6 @@ from xarr.ir.ops import (
     And,
     BroadcastInDim,
     Compare,
-    Constant,
     Convert,
     Divide,
     DynamicSlice,
@@ -76,7 +75,7 @@ def number(value: int) -> Node:
 
 
 def zero(dtype: DType) -> Node:
-    return Node(Constant.of(np.zeros((), dtype)))
+    return constant(0, dtype)
 
 
 def binary(op: Op, a: Node, b: Node) -> Node:
@@ -137,11 +136,6 @@ def shared_sizes(arrays: Sequence[Live]) -> dict[int, Node]:
 # --- arrays -------------------------------------------------------------------------------------------
 
 
-def spread(scalar: Node, shape: Ints) -> Node:
-    """A scalar in every element of an array."""
-    return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
-
-
 def vector_along(vector: Node, shape: Ints, dimension: int) -> Node:
     """A vector along one dimension, the same along every other."""
     return Node(BroadcastInDim(shape, (dimension,)), (vector,))
@@ -183,9 +177,7 @@ def stretch(buffer: Node, dimension: int, size: Node) -> Node:
 
 def cut(buffer: Node, dimension: int, start: int, limit: int) -> Node:
     """buffer[start:limit] along `dimension`."""
-    starts, limits = [0] * len(buffer.shape), list(buffer.shape)
-    starts[dimension], limits[dimension] = start, limit
-    return Node(Slice(tuple(starts), tuple(limits), (1,) * len(starts)), (buffer,))
+    return Node(Slice.cut(buffer.shape, dimension, start, limit), (buffer,))
 
 
 def append_zeros(buffer: Node, extra: Mapping[int, int]) -> Node:

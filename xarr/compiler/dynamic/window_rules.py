@@ -25,14 +25,13 @@ from xarr.compiler.dynamic.valid_regions import (
     number,
     shared_sizes,
     smallest,
-    spread,
     vector,
     vector_along,
     windows_in,
     zero,
 )
 from xarr.ir import ops
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, spread
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.control import unpack_results

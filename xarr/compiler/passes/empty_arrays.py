@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from xarr.ir import ops
+from xarr.ir.constants import full, spread
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.ops.control import pack_results
 from xarr.ir.rewriting import rewritten_throughout
@@ -37,14 +36,15 @@ def _results(node: Node, operands: tuple[Node, ...]) -> Sequence[Node] | None:
     types = [type for type in element_types(node.type) if isinstance(type, TensorType)]
     match node.op:
         case ops.Reduce() | ops.ReduceWindow():
-            return [_spread(value, type) for value, type in zip(operands[len(types) :], types, strict=True)]
+            return [
+                spread(value, type.shape) for value, type in zip(operands[len(types) :], types, strict=True)
+            ]
         case ops.SelectAndScatter():
-            return [_spread(operands[2], types[0])]
+            return [spread(operands[2], types[0].shape)]
         case ops.Pad():
-            return [_spread(operands[1], types[0])]
+            return [spread(operands[1], types[0].shape)]
         case ops.DotGeneral() | ops.Convolution():
-            zero = Node(ops.Constant.of(np.zeros((), types[0].dtype)))
-            return [_spread(zero, types[0])]
+            return [full(0, types[0].shape, types[0].dtype)]
         # Where indices alone are empty, no index says where the updates go: each goes to the beginning.
         case ops.Scatter() if _is_empty(operands[-1].type):
             return operands[: len(types)]
@@ -55,7 +55,3 @@ def _results(node: Node, operands: tuple[Node, ...]) -> Sequence[Node] | None:
             return [parts[0] if len(parts) == 1 else Node(node.op, parts)]
         case _:
             return None
-
-
-def _spread(value: Node, type: TensorType) -> Node:
-    return Node(ops.BroadcastInDim(type.shape, ()), (value,))

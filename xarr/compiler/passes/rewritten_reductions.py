@@ -18,7 +18,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import monoids
-from xarr.ir.constants import constant, full
+from xarr.ir.constants import constant, full, spread
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import INSTRUCTION, Op
 from xarr.ir.ops.control import compute_on_arrays, pack_results
@@ -81,7 +81,7 @@ def _combine(
         return None  # they are accumulated in float32
     parts = _StackParts()
     first, *rows = [tuple([parts.of(each, axis, k) for each in arrays]) for k in range(arrays[0].shape[axis])]
-    start = tuple([_broadcast(each, first[0].shape) for each in initial])
+    start = tuple([spread(each, first[0].shape) for each in initial])
     in_order = operations is None or not dtypes.isdisjoint(COMPLEX)
     held: tuple[Node, ...] | None = start if in_order else first
     for row in [first, *rows] if in_order else [*rows, None]:
@@ -90,10 +90,6 @@ def _combine(
         if held is None:
             return None
     return pack_results(held or ())
-
-
-def _broadcast(scalar: Node, shape: Ints) -> Node:
-    return Node(ops.BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
 class _StackParts:
@@ -133,9 +129,7 @@ class _StackParts:
 
 
 def _slice(node: Node, axis: int, k: int) -> Node:
-    rows = [(0, size, 1) for size in node.shape]
-    rows[axis] = (k, k + 1, 1)
-    part = Node(ops.Slice(*zip(*rows, strict=True)), (node,))
+    part = Node(ops.Slice.cut(node.shape, axis, k, k + 1), (node,))
     return _reshape(part, _drop_axis(node.shape, axis))
 
 
@@ -217,4 +211,4 @@ def _sqrt_of_min(node: Node, operands: tuple[Node, ...]) -> Node:
     infinity = constant(np.inf, node.dtype)
     least = node.rebuilt((root.operands[0], infinity))
     root_of_least = root.rebuilt((least,))
-    return Node(ops.Minimum(), (_broadcast(initial, node.shape), root_of_least))
+    return Node(ops.Minimum(), (spread(initial, node.shape), root_of_least))

@@ -116,9 +116,7 @@ def _element(array: Node, axis: int, number: int) -> Node:
     joined = _joined_elements(array, axis)
     if joined:
         return joined[number]
-    starts, limits = [0] * len(array.shape), list(array.shape)
-    starts[axis], limits[axis] = number, number + 1
-    return Node(ops.Slice(tuple(starts), tuple(limits), (1,) * len(starts)), (array,))
+    return Node(ops.Slice.cut(array.shape, axis, number, number + 1), (array,))
 
 
 def _in_order(first: Node, second: Node) -> list[Node]:

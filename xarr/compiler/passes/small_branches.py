@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import numpy as np
-
 from xarr.ir import ops
+from xarr.ir.constants import constant, spread
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.control import pack_results
 from xarr.ir.rewriting import rewritten_throughout
@@ -67,12 +66,9 @@ def _select(op: ops.If | ops.Case, operands: tuple[Node, ...]) -> Node:
     return pack_results(results)
 
 
-def _equals(number: Node, constant: int) -> Node:
-    other = Node(ops.Constant.of(np.asarray(constant, number.dtype)))
-    return Node(ops.Compare("EQ"), (number, other))
+def _equals(number: Node, value: int) -> Node:
+    return Node(ops.Compare("EQ"), (number, constant(value, number.dtype)))
 
 
 def _choose(chosen: Node, on_true: Node, on_false: Node) -> Node:
-    shape = on_true.shape
-    mask = Node(ops.BroadcastInDim(shape, ()), (chosen,)) if shape else chosen
-    return Node(ops.Select(), (mask, on_true, on_false))
+    return Node(ops.Select(), (spread(chosen, on_true.shape), on_true, on_false))

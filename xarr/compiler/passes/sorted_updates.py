@@ -141,9 +141,7 @@ def _components(op: ops.Scatter, indices: Node, count: int) -> list[Node]:
         return [_convert(_reshape(indices, (count,)), _INT64)]
     parts = []
     for k in range(shape[axis]):
-        begin = tuple([k if dim == axis else 0 for dim in range(len(shape))])
-        end = tuple([k + 1 if dim == axis else size for dim, size in enumerate(shape)])
-        part = _op(ops.Slice(begin, end, (1,) * len(shape)), indices) if shape[axis] > 1 else indices
+        part = _op(ops.Slice.cut(shape, axis, k, k + 1), indices) if shape[axis] > 1 else indices
         parts.append(_convert(_reshape(part, (count,)), _INT64))
     return parts
 

@@ -160,6 +160,13 @@ class Slice(Movement):
     is_view = True
     only_changes_type = True
 
+    @classmethod
+    def cut(cls, shape: Ints, dimension: int, start: int, limit: int) -> Slice:
+        """The elements from `start` to below `limit` of one dimension of an array."""
+        starts, limits = [0] * len(shape), list(shape)
+        starts[dimension], limits[dimension] = start, limit
+        return cls(tuple(starts), tuple(limits), (1,) * len(shape))
+
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)
         rows = (self.start_indices, self.limit_indices, self.strides)

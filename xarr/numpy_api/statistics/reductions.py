@@ -155,6 +155,14 @@ def _running(kind: str, array: Array, axis: int, dtype: DTypeLike | None) -> Arr
     return _RUNNING[kind, element in BOOL](array, dim)
 
 
+def _running_of_all(kind: str, a: ArrayLike, axis: int | None, dtype: DTypeLike | None) -> Array:
+    """As `_running`; without an axis of all elements, in one dimension."""
+    array = as_array(a)
+    if axis is None:
+        return _running(kind, lax.reshape(array, (array.size,)), 0, dtype)
+    return _running(kind, array, axis, dtype)
+
+
 @takes_out("unsafe", sums=True)
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None
@@ -163,13 +171,7 @@ def cumsum(
 
     Element types as `sum`.  Raises AxisError.  Source: NumPy, `cumsum`.
     """
-    array = as_array(a)
-    return _running(
-        "sum",
-        lax.reshape(array, (array.size,)) if axis is None else array,
-        0 if axis is None else axis,
-        dtype,
-    )
+    return _running_of_all("sum", a, axis, dtype)
 
 
 @takes_out("unsafe", sums=True)
@@ -180,13 +182,7 @@ def cumprod(
 
     Source: NumPy, `cumprod`.
     """
-    array = as_array(a)
-    return _running(
-        "prod",
-        lax.reshape(array, (array.size,)) if axis is None else array,
-        0 if axis is None else axis,
-        dtype,
-    )
+    return _running_of_all("prod", a, axis, dtype)
 
 
 def _cumulative(
