@@ -30,8 +30,6 @@ from xarr_numpy import workers
 _PATTERNS: Final = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 #: And routines of LAPACK with integers of 64 bits.
 _ROUTINES: Final = ("scipy_{}_64_", "{}_64_")
-#: What NumPy's functions compute in.
-_DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
 #: LAPACK applies so many reflections one by one (ILAENV of its reference).
 _MOST_REFLECTIONS: Final = 128
 #: Multiplications that count for an element of other work.
@@ -74,18 +72,25 @@ def routine(name: str) -> int | None:
     return next((ctypes.cast(each, ctypes.c_void_p).value for each in functions if each is not None), None)
 
 
+def function(name: str, arguments: int) -> Callable[..., None] | None:
+    """A routine as a function of the addresses of so many arguments; None where it is not known."""
+    address = routine(name)
+    return None if address is None else _function_at(address, arguments)
+
+
+@cache
+def _function_at(address: int, arguments: int) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
+
+
 def name_of(op: Factorisation, dtype: np.dtype[Any]) -> str:
     """The name of LAPACK's routine for a factorisation."""
     return f"{LETTERS[dtype]}{op.routines[dtype in COMPLEX]}"
 
 
-def reflections(op: Factorisation, dtype: np.dtype[Any], shape: tuple[int, ...]) -> int | None:
-    """The address of a routine that makes or multiplies reflections of matrices of this shape, in double precision, one
-    by one: of so few that LAPACK has no blocks of them.  None for others, or if there is none.
-    """
-    if dtype not in _DOUBLE or min(shape[-2:]) > _MOST_REFLECTIONS:
-        return None
-    return routine(name_of(op, dtype))
+def is_blocked(shape: tuple[int, ...]) -> bool:
+    """Whether LAPACK applies the reflections of matrices of such a shape block by block, which takes more memory."""
+    return min(shape[-2:]) > _MOST_REFLECTIONS
 
 
 def can_be_held() -> bool:

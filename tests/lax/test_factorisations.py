@@ -17,6 +17,7 @@ from xarr import lax, stablehlo
 from xarr.errors import DTypeError, InputError, LinAlgError, ShapeError
 from xarr.ir import ops
 from xarr.lax import linalg
+from xarr_numpy import blas
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
@@ -98,6 +99,19 @@ def test_large_lu_by_halves(shape: tuple[int, ...], dtype: str) -> None:
     close(factors, wanted[0], 1000)
     assert_same(pivots, np.asarray(wanted[1]))
     assert_same(permutation, np.asarray(wanted[2]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_lu_without_lapack(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [(4, 4), (3, 5, 2), (2, 1, 2, 5), (0, 2, 2), (2, 0, 3)]
+    wanted = [[np.asarray(each) for each in linalg.lu(values(shape, dtype))] for shape in cases]
+    monkeypatch.setattr(blas, "routine", lambda name: None)
+    with xarr.config(fusion="off"):
+        for shape, (factors, *others) in zip(cases, wanted, strict=True):
+            own, *rows = (np.asarray(each) for each in linalg.lu(values(shape, dtype)))
+            close(own, factors, 20)
+            for one, other in zip(rows, others, strict=True):
+                assert_same(one, other)
 
 
 def test_large_lu_of_singular_matrices_and_of_nan() -> None:

@@ -19,6 +19,7 @@ from xarr import lax, stablehlo
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.ops.linear_algebra import TRANSPOSES
+from xarr_numpy import blas
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
@@ -154,6 +155,18 @@ def test_triangular_solve_agrees_with_xla(kind: str) -> None:
         ).graph
         close(run(op, a, b, backend="numpy"), run_stablehlo(str(graph), a, b)[0])
         assert_same(stablehlo.run(str(graph), a, b)[0], run(op, a, b, backend="numpy"))
+
+
+@pytest.mark.parametrize(("left", "lower", "unit"), FLAGS, ids=str)
+def test_triangular_solve_without_blas(
+    left: bool, lower: bool, unit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = definite((2, 4, 4), np.complex64), values((2, 4, 4), np.complex64)
+    graphs = [ops.TriangularSolve(left, lower, unit, kind) for kind in TRANSPOSES]
+    wanted = [run(op, a, b, backend="numpy") for op in graphs]
+    monkeypatch.setattr(blas, "routine", lambda name: None)
+    for op, x in zip(graphs, wanted, strict=True):
+        close(run(op, a, b, backend="numpy"), x, 10)
 
 
 def test_large_systems() -> None:

@@ -1,13 +1,12 @@
 """Factors of matrices, systems of equations and determinants by LAPACK, as NumPy gives access to it.
 
 NumPy refuses a whole batch for the sake of one matrix; then each is done alone, and those that fail become
-NaN.  LU factors and products of reflections, which NumPy does not give, are made here, most of it by products of
-matrices.
+NaN.  LU factors and products of reflections, which NumPy does not give, are made by the routines in its library, and
+here where there are none.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -25,11 +24,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]
 
-#: Up to so many columns are eliminated one by one, more of them by halves.
-_BLOCK: Final = 16
 #: Reflections that are applied as one product of matrices.
 _REFLECTIONS: Final = 32
-_INT32: Final = np.dtype(np.int32)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _linalg: Final[Any] = np.linalg
 
 
@@ -40,79 +37,46 @@ def lu(a: Array) -> Arrays:
     """(factors, pivots, info)"""
     batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
     count = min(rows, columns)
-    factors = np.array(a, order="C").reshape(prod(batch), rows, columns)
-    pivots = np.empty((len(factors), count), _INT32)
-    if factors.size:
-        order = _factorise(factors[:, :, :count], pivots)
-        if columns > count:
-            behind = factors[:, :, count:]
-            _reorder(behind, order)
-            _solve_unit_lower(factors[:, :, :count], behind)
-    zeros = np.diagonal(factors, axis1=1, axis2=2) == 0
-    first = np.argmax(zeros, axis=1) if count else 0
-    info = np.where(zeros.any(axis=1), first + 1, 0).astype(_INT32)
-    return factors.reshape(a.shape), (pivots + 1).reshape(*batch, count), info.reshape(batch)
+    pivots = np.empty((prod(batch), count), _INT64)
+    function = blas.function(blas.name_of(ops.Lu(), a.dtype), 6)
+    if function is None or not a.size:
+        factors = np.array(a, order="C").reshape(prod(batch), rows, columns)
+        _eliminate(factors, pivots if a.size else pivots[:, :0])
+        zeros = np.diagonal(factors, axis1=1, axis2=2) == 0
+        first = np.argmax(zeros, axis=1) if count else 0
+        info = np.where(zeros.any(axis=1), first + 1, 0)
+    else:
+        held = np.array(a.swapaxes(-1, -2), order="C").reshape(prod(batch), columns, rows)
+        sizes, info = np.array([rows, columns], _INT64), np.empty(prod(batch), _INT64)
+        m, n = sizes.ctypes.data, sizes.ctypes.data + 8
+        for matrix, own, status in zip(*map(_addresses, (held, pivots, info)), strict=True):
+            function(m, n, matrix, m, own, status)
+        factors = held.swapaxes(-1, -2)
+    return (
+        factors.reshape(a.shape),
+        pivots.reshape(*batch, count).astype(_INT32),
+        info.reshape(batch).astype(_INT32),
+    )
 
 
-def _factorise(matrices: Array, pivots: Array) -> Array:
-    """Factor matrices with no more columns than rows in place, by halves, so that most of it is products.
-
-    Writes the row that was swapped with each, from 0, and returns which row each has become.
-
-    Source: Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997.
-    """
-    columns = matrices.shape[2]
-    if columns <= _BLOCK:
-        return _eliminate(matrices, pivots)
-    half = columns // 2
-    left, right = matrices[:, :, :half], matrices[:, :, half:]
-    order = _factorise(left, pivots[:, :half])
-    _reorder(right, order)
-    _solve_unit_lower(left[:, :half], right[:, :half])
-    right[:, half:] -= left[:, half:] @ right[:, :half]
-    later = _factorise(right[:, half:], pivots[:, half:])
-    _reorder(left[:, half:], later)
-    pivots[:, half:] += half
-    order[:, half:] = np.take_along_axis(order[:, half:], later, axis=1)
-    return order
+def _addresses(stack: Array) -> range:
+    """Where each of a stack of arrays begins."""
+    start = stack.ctypes.data
+    return range(start, start + stack.nbytes, stack.strides[0])
 
 
-def _eliminate(matrices: Array, pivots: Array) -> Array:
-    """Factor matrices as `_factorise` does, column after column."""
-    batch, rows, columns = matrices.shape
-    every = np.arange(batch)
-    order = np.broadcast_to(np.arange(rows), (batch, rows)).copy()
-    panel = matrices.swapaxes(1, 2).copy()  # What is searched and scaled lies together.
-    if batch == 1:
-        _eliminate_one(panel[0], pivots[0], order[0])
-    for column in range(columns if batch > 1 else 0):
-        pivot = column + _largest(panel[:, column, column:])
-        pivots[:, column] = pivot
-        for held in (panel, order[:, None]):
-            chosen = held[every, :, pivot]
-            held[every, :, pivot] = held[:, :, column]
-            held[:, :, column] = chosen
-        corner = panel[:, column, column, None]
-        multipliers = panel[:, column, column + 1 :]
-        multipliers /= np.where(corner == 0, 1, corner)
-        panel[:, column + 1 :, column + 1 :] -= panel[:, column + 1 :, column, None] * multipliers[:, None]
-    matrices[...] = panel.swapaxes(1, 2)
-    return order
-
-
-def _eliminate_one(panel: Array, pivots: Array, order: Array) -> None:
-    """Factor one matrix as `_eliminate` does, whose columns are the rows of `panel`, in fewer steps."""
-    for index, column in enumerate(panel):
-        pivot = index + int(_largest(column[index:]))
-        pivots[index] = pivot
-        if pivot != index:
-            pair, other = [index, pivot], [pivot, index]
-            panel[:, pair] = panel[:, other]
-            order[pair] = order[other]
-        multipliers = column[index + 1 :]
-        if column[index] != 0:
-            multipliers /= column[index]
-        panel[index + 1 :, index + 1 :] -= panel[index + 1 :, index, None] * multipliers
+def _eliminate(matrices: Array, pivots: Array) -> None:
+    """Factor matrices in place, column after column.  Writes the row that was exchanged with each, counted from 1."""
+    every = np.arange(len(matrices))
+    for column in range(pivots.shape[1]):
+        pivot = column + _largest(matrices[:, column:, column])
+        pivots[:, column] = pivot + 1
+        chosen = matrices[every, pivot]
+        matrices[every, pivot] = matrices[:, column]
+        matrices[:, column] = chosen
+        corner, below = matrices[:, column, column, None], matrices[:, column + 1 :]
+        below[..., column] /= np.where(corner == 0, 1, corner)
+        below[..., column + 1 :] -= below[..., column, None] * matrices[:, column, None, column + 1 :]
 
 
 def _largest(vectors: Array) -> Array:
@@ -122,26 +86,6 @@ def _largest(vectors: Array) -> Array:
         sizes = np.where(np.isnan(sizes), -1, sizes)
     indices: Array = np.argmax(sizes, axis=-1)
     return indices
-
-
-def _reorder(matrices: Array, order: Array) -> None:
-    """Let each matrix have its rows in another order."""
-    moved = np.flatnonzero((order != np.arange(order.shape[1])).any(axis=0))
-    matrices[:, moved] = matrices[np.arange(len(matrices))[:, None], order[:, moved]]
-
-
-def _solve_unit_lower(lower: Array, right: Array) -> None:
-    """Solve L x = b in place, for L the strictly lower triangles and ones."""
-    size = lower.shape[1]
-    if size > _BLOCK:
-        half = size // 2
-        _solve_unit_lower(lower[:, :half, :half], right[:, :half])
-        right[:, half:] -= lower[:, half:, :half] @ right[:, :half]
-        _solve_unit_lower(lower[:, half:, half:], right[:, half:])
-        return
-    # Not by products, for which BLAS would call on its threads each time.
-    for row in range(size - 1):
-        right[:, row + 1 :] -= lower[:, row + 1 :, row, None] * right[:, row, None]
 
 
 # --- by LAPACK ---------------------------------------------------------------------------------------
@@ -193,9 +137,9 @@ def householder_product(a: Array, taus: Array) -> Array:
     transformations", 1989.
     """
     rows, columns = a.shape[-2:]
-    address = blas.reflections(ops.HouseholderProduct(), a.dtype, a.shape) if a.size else None
-    if address is not None:
-        return _multiply_reflections(address, a, taus)
+    function = blas.function(blas.name_of(ops.HouseholderProduct(), a.dtype), 9)
+    if function is not None and a.size and not blas.is_blocked(a.shape):
+        return _multiply_reflections(function, a, taus)
     product = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
     count = taus.shape[-1]
     for start in reversed(range(0, count, _REFLECTIONS)):
@@ -210,18 +154,14 @@ def householder_product(a: Array, taus: Array) -> Array:
     return product
 
 
-#: m, n, k, the matrix in column-major order, its leading dimension, taus, memory for work and its size, and a status.
-_ORGQR: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 9)
-
-
-def _multiply_reflections(address: int, a: Array, taus: Array) -> Array:
+def _multiply_reflections(function: Callable[..., None], a: Array, taus: Array) -> Array:
     """The product by LAPACK's `orgqr`."""
     *batch, rows, columns = a.shape
     product = np.array(a.swapaxes(-1, -2), order="C")
-    numbers = np.array([rows, columns, taus.shape[-1], 0], np.int64)
+    numbers = np.array([rows, columns, taus.shape[-1], 0], _INT64)
     m, n, k, info = [numbers.ctypes.data + 8 * index for index in range(4)]
     work, own = np.empty(columns, a.dtype), np.ascontiguousarray(taus)
-    function, nbytes = _ORGQR(address), rows * columns * a.itemsize
+    nbytes = rows * columns * a.itemsize
     for index in range(prod(batch)):
         tau = own.ctypes.data + index * taus.shape[-1] * a.itemsize
         function(m, n, k, product.ctypes.data + index * nbytes, m, tau, work.ctypes.data, n, info)

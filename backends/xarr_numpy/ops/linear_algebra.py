@@ -1,7 +1,9 @@
-"""Cholesky factors by LAPACK, triangular systems by blocks, and Fourier transforms."""
+"""Cholesky factors by LAPACK, triangular systems by a BLAS, and Fourier transforms."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,7 +11,9 @@ import numpy as np
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
+from xarr.ir.ops.factorisations import LETTERS
 from xarr.ir.types import Ints
+from xarr_numpy import blas
 from xarr_numpy.functions.conversion import convert
 from xarr_numpy.ops.table_rows import Rows
 
@@ -18,8 +22,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-#: Rows that are eliminated one by one before the rest is updated by a product of matrices.
-_BLOCK: Final = 48
 _F32: Final = np.dtype(np.float32)
 
 
@@ -56,9 +58,15 @@ def triangular_solve(
 ) -> Array:
     """The solution of op(a) x = b, or of x op(a) = b."""
     dtype = _computing_type(a.dtype)
-    matrix = (np.tril if lower else np.triu)(a.astype(dtype, copy=False))
-    right = b.astype(dtype, copy=False)
+    matrix, right = (each.astype(dtype, copy=False) for each in (a, b))
+    function = blas.function(f"{LETTERS[dtype]}trsm", 11)
+    if function is not None and b.size:
+        x = np.array(right, order="C")
+        letters = letters_of_trsm(left_side, lower, unit_diagonal, transpose_a)
+        _solve_by_blas(function, letters, np.ascontiguousarray(matrix), x)
+        return convert(x, b.dtype)
     is_lower = lower
+    matrix = (np.tril if lower else np.triu)(matrix)
     # x op(a) = b is op(a)ᵀ xᵀ = bᵀ, so two transpositions are none.
     if (transpose_a != "NO_TRANSPOSE") == left_side:
         matrix, is_lower = matrix.swapaxes(-1, -2), not lower
@@ -72,20 +80,31 @@ def triangular_solve(
     return convert(x if left_side else x.swapaxes(-1, -2), b.dtype)
 
 
+def letters_of_trsm(left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str) -> str:
+    """The letters of a BLAS for systems whose matrices it sees transposed, in column-major order, as their products."""
+    side, triangle, diagonal = "R" if left_side else "L", "U" if lower else "L", "U" if unit_diagonal else "N"
+    return f"{side}{triangle}{transpose_a[0].replace('A', 'C')}{diagonal}"
+
+
+def _solve_by_blas(function: Callable[..., None], letters: str, a: Array, x: Array) -> None:
+    """Solve systems in place by a BLAS's `trsm`."""
+    *batch, rows, columns = x.shape
+    numbers, one = np.array([columns, rows, a.shape[-1]], np.int64), np.ones((), x.dtype)
+    m, n, size = [numbers.ctypes.data + 8 * index for index in range(3)]
+    held = np.frombuffer(letters.encode(), np.uint8)
+    words = [held.ctypes.data + index for index in range(len(letters))]
+    for index in range(prod(batch)):
+        matrix = a.ctypes.data + index * a.shape[-1] ** 2 * a.itemsize
+        right = x.ctypes.data + index * rows * columns * x.itemsize
+        function(*words, m, n, one.ctypes.data, matrix, size, right, m)
+
+
 def _forward(matrix: Array, x: Array, unit_diagonal: bool) -> Array:
     """Forward substitution in place: x holds the right sides and becomes the solution."""
-    size = matrix.shape[-1]
-    for start in range(0, size, _BLOCK):
-        end = min(start + _BLOCK, size)
-        for row in range(start, end):
-            if row > start:
-                x[..., row, :] -= np.matmul(matrix[..., row, None, start:row], x[..., start:row, :])[
-                    ..., 0, :
-                ]
-            if not unit_diagonal:
-                x[..., row, :] /= matrix[..., row, row, None]
-        if end < size:
-            x[..., end:, :] -= np.matmul(matrix[..., end:, start:end], x[..., start:end, :])
+    for row in range(matrix.shape[-1]):
+        x[..., row, :] -= np.matmul(matrix[..., row, None, :row], x[..., :row, :])[..., 0, :]
+        if not unit_diagonal:
+            x[..., row, :] /= matrix[..., row, row, None]
     return x
 
 

@@ -15,6 +15,7 @@ rounds them towards 0 as in C.  Pointers and integers are true unless they are 0
     over: i32                               a variable without a value; address(over): where it lies
     stack(ptr, 8)                           memory for so many elements, until the function returns
     i64(x), double(x), i1(x)                conversions, of signed integers; bits(x): the bits of a double
+    float(x), double(x)                     conversions of floats of 32 and 64 bits
     unsigned(x) < y, >> and /               of unsigned integers
     hold(x, y), release(x, y)               count references to objects of Python
     call(ptr, f, x, y)                      a function at an address, with what it returns
@@ -482,7 +483,7 @@ class _TypedFunction:
             case "call", [ast.Name(type), function, *others]:
                 values = [str(self._value(node)) for node in others]
                 return self._write_call(type, f"{type} {self._value(function).text}({', '.join(values)})")
-            case _ if name in _BITS or name == "double":
+            case _ if name in _BITS or name in _FLOATS:
                 return self._convert(self._value(nodes[0]), name)
         result, arguments, is_open = self._names.functions[name]
         symbol = _symbol(name)
@@ -502,6 +503,8 @@ class _TypedFunction:
             return self._truth(value)
         if "ptr" in (type, value.type):
             word = "inttoptr" if type == "ptr" else "ptrtoint"
+        elif {type, value.type} == set(_FLOATS):
+            word = "fpext" if type == "double" else "fptrunc"
         elif "double" in (type, value.type):
             word = "sitofp" if type == "double" else "fptosi"
         elif _BITS[type] < _BITS[value.type]:

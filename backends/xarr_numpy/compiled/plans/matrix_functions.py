@@ -3,7 +3,8 @@ of `numpy.linalg`, for one matrix after the other.
 
     void @apply_loop(ptr loop, ptr data, ptr arrays, ptr sizes, ptr steps, i64 operands, i64 count, ptr failed)
 
-They get what `numpy.linalg` gives them, in double precision, so that the bits are the same.  A loop says that it failed
+They get what `numpy.linalg` gives them, in double precision, to which single precision is converted before and after,
+so that the bits are the same.  A loop says that it failed
 by the flag of an invalid operation, and NumPy raises an error then; here the results of that matrix are NaN.
 
 Source: NumPy, numpy/linalg/umath_linalg.cpp.
@@ -33,8 +34,8 @@ from xarr_numpy.processor import PROCESSOR
 
 #: The bits of a float that is no number, as NumPy has it; of a complex number the imaginary part is 0.
 _NAN: Final = 0x7FF8 << 48
-#: What NumPy computes in; it converts single precision, and Python does that.
-_DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
+#: What NumPy computes in, for each type.
+_DOUBLE: Final = {np.dtype(own): np.dtype(wide) for own, wide in ("fd", "dd", "FD", "DD")}
 #: Processors whose flag of an invalid operation is the first one.
 _MACHINES: Final = frozenset({"x86_64", "AMD64", "i686", "aarch64", "arm64"})
 
@@ -64,6 +65,16 @@ def look_loop(failed: ptr, values: ptr, count: i64, size: i64, matrix: i64, step
 def widen_loop(failed: ptr, status: ptr, count: i64):
     for i in range(count):
         status.i32[i] = i32(failed.i8[i])
+"""
+
+_CONVERT: Final = """
+def to_double_loop(to: ptr, values: ptr, count: i64):
+    for i in range(count):
+        to.double[i] = double(values.float[i])
+
+def to_single_loop(to: ptr, values: ptr, count: i64):
+    for i in range(count):
+        to.float[i] = float(values.double[i])
 """
 
 _FILL: Final = """
@@ -166,13 +177,17 @@ def write_function(code: FunctionCode, node: Node, operands: Sequence[str], resu
     made = [nodes[k] for k in call.results]
     arrays = [*node.operands, *made]
     inner = [each.shape[rank:] for each in arrays]
-    steps = [prod(shape) * each.dtype.itemsize for shape, each in zip(inner, arrays, strict=True)]
-    for shape, each in zip(inner, arrays, strict=True):
-        steps += [step * each.dtype.itemsize for step in strides(shape)]
+    itemsizes = [_DOUBLE[each.dtype].itemsize for each in arrays]
+    steps = [prod(shape) * size for shape, size in zip(inner, itemsizes, strict=True)]
+    for shape, size in zip(inner, itemsizes, strict=True):
+        steps += [step * size for step in strides(shape)]
     code.helpers["apply"] = _compile(_APPLY)
     is_flag = call.status is not None and nodes[call.status].dtype == np.bool_
     failed = results[call.status] if is_flag and call.status is not None else code.allocate(count)
-    addresses = [*operands, *[results[k] for k in call.results]]
+    outer = [*operands, *[results[k] for k in call.results]]
+    addresses = [_wide_memory(code, each, address) for each, address in zip(arrays, outer, strict=True)]
+    for each, wide, own in zip(node.operands, addresses, outer, strict=False):
+        _convert(code, each, "double", wide, own)
     words = [*[code.static(LoopWord(address)) for address in loop], code.table(addresses)]
     words += [code.integers([1, *call.sizes]), code.integers(steps)]
     arguments = ", ".join(f"ptr {each}" for each in words)
@@ -183,17 +198,33 @@ def write_function(code: FunctionCode, node: Node, operands: Sequence[str], resu
         for each, address, shape in zip(
             made, addresses[len(operands) :], inner[len(operands) :], strict=True
         ):
-            bits = f"i{8 * each.dtype.itemsize}"
+            bits = f"i{8 * _DOUBLE[each.dtype].itemsize}"
             code.helpers[f"fill_{bits}"] = _compile(_FILL.format(bits=bits, nan=_NAN))
             code.write(
                 f"call void @fill_{bits}_loop(ptr {failed}, ptr {address}, i64 {count}, i64 {prod(shape)})"
             )
     if call.status is not None and not is_flag:
         code.write(f"call void @widen_loop(ptr {failed}, ptr {results[call.status]}, i64 {count})")
+    for each, wide, own in list(zip(arrays, addresses, outer, strict=True))[len(operands) :]:
+        _convert(code, each, "single", own, wide)
     for k, address in enumerate(results):
         if k not in (*call.results, call.status):  # what holds nothing to rely on
             code.copy(address, operands[0], nodes[k].tensor_type.nbytes)
     code.cost += function_time(node) or 0
+
+
+def _wide_memory(code: FunctionCode, node: Node, address: str) -> str:
+    """The address of an array in double precision: its own, or one of memory for it."""
+    dtype = _DOUBLE[node.dtype]
+    return address if dtype == node.dtype else code.allocate(node.tensor_type.size * dtype.itemsize)
+
+
+def _convert(code: FunctionCode, node: Node, precision: str, to: str, source: str) -> None:
+    """Convert an array, unless it is there already."""
+    if to != source:
+        code.helpers["convert"] = _compile(_CONVERT)
+        count = node.tensor_type.size * (2 if node.dtype.kind == "c" else 1)
+        code.write(f"call void @to_{precision}_loop(ptr {to}, ptr {source}, i64 {count})")
 
 
 def _look(

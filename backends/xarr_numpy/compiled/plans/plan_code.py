@@ -411,7 +411,7 @@ class _PlanWriter(PlanMemory):
 
     def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """The loop program of a library call, or a call of the library, by Python if need be."""
-        for time_of, write in (matrix_functions.FUNCTION, lapack.REFLECT, fourier.TRANSFORM):
+        for time_of, write in (matrix_functions.FUNCTION, *lapack.CALLS, fourier.TRANSFORM):
             nanoseconds = time_of(step.node)
             if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
                 write(self, step.node, inputs, outputs)
