@@ -37,7 +37,7 @@ class Target:
     max_split_work: int = 400
     #: Steps of a program that is one function of machine code, in loops and branches too, which bound the time to
     #: compile one, and the bytes of its arrays: calls of more take little of its time.
-    max_native_steps: int = 2**8
+    max_native_steps: int = 2**10
     max_native_bytes: int = 2**24
     #: Bytes of all arrays of a group that a loop repeats, up to which its iterations run one after the other, each
     #: over all elements; from there on only rows that stay in a cache go through several iterations.

@@ -14,6 +14,7 @@ from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.narrow_integers import narrow_carried_integers
 from xarr.compiler.passes.complex_powers import expand_complex_powers
+from xarr.compiler.passes.empty_arrays import without_empty_operands
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.powers_of_two import shift_by_powers_of_two
@@ -53,7 +54,7 @@ def fuse(
     min_work = 1 if hot else target.min_work
     if hot:
         inlined = inline_calls(graph, target)
-        graph = graph if inlined is graph else simplify(inlined)
+        graph = without_empty_operands(graph if inlined is graph else simplify(inlined))
         graph = update_strided_parts(graph) if target.has_strided_updates else graph
         graph = multiply_in_order(expand_complex_powers(shift_by_powers_of_two(graph)))
         graph = combine_stacked_parts(graph, target.max_unrolled_terms)

@@ -346,7 +346,7 @@ def obstacle(step: program_plan.Step) -> str | None:
     """Why a step of a small plan is better not part of its function, as far as that can be seen at once."""
     if isinstance(step, program_plan.PythonCall):
         return "is a function of Python"
-    if isinstance(step, program_plan.LibraryCall) and step.op.is_elementwise:
+    if isinstance(step, program_plan.LibraryCall) and step.op.is_elementwise and step.node.tensor_type.size:
         return "is in no group"
     program = step.program if isinstance(step, program_plan.LaunchLoop) else None
     if isinstance(program, IteratedGroup) and program.radius is not None:

@@ -286,6 +286,91 @@ def test_small_factors_are_those_of_numpy(dtype: str, shape: tuple[int, ...]) ->
             assert_same(one, np.asarray(other))
 
 
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def draw(dtype: str, *shape: int) -> np.ndarray[Any, Any]:
+    numbers = RNG.normal(size=shape)
+    return (numbers + 1j * RNG.normal(size=shape) if "complex" in dtype else numbers).astype(dtype)
+
+
+def alike(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The results of a function that is machine code alone, which have the bits of separate operations."""
+    assert "Python" not in text_of(function, *arguments, stage="plan")
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(*map(xarr.asarray, arguments))
+    results = xarr.jit(function)(*arguments)
+    for one, other in zip(results, wanted, strict=True):
+        assert_same(one, np.asarray(other))
+    return results
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 1)])
+def test_lapack_factors_and_solves_in_machine_code(dtype: str, batch: tuple[int, ...]) -> None:
+    for size in (1, 4):
+        a = draw(dtype, *batch, size, size)
+        definite = a @ a.swapaxes(-1, -2).conj() + np.eye(size, dtype=dtype)
+        spoilt = definite.copy()
+        spoilt.reshape(-1, size, size)[-1, -1, -1] = -1
+        for lower in (True, False):
+
+            def factor(x: Any, lower: bool = lower) -> Any:
+                return (lax.linalg.cholesky_of_triangle(x, lower) * 2,)
+
+            alike(factor, definite)
+            (result,) = alike(factor, spoilt)
+            assert np.isnan(np.asarray(result).reshape(-1, size, size)[-1]).all()
+        alike(lambda x: (*lax.linalg.lu(x)[:2], x * 2), a)
+        alike(lambda x: (*lax.linalg.lu(x[..., :1])[:2], x * 2), a)
+        alike(lambda x: (*lax.linalg.lu(x[..., :1, :])[:2], x * 2), np.zeros_like(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+def test_triangular_systems_are_solved_in_machine_code(dtype: str, left: bool, unit: bool) -> None:
+    a = draw(dtype, 2, 4, 4) + 3 * np.eye(4, dtype=dtype)
+    b = draw(dtype, 2, 4, 3) if left else draw(dtype, 2, 3, 4)
+    for lower in (True, False):
+        for transposed, conjugate in ((False, False), (True, False), (True, True)):
+
+            def solve(
+                a: Any,
+                b: Any,
+                lower: bool = lower,
+                transposed: bool = transposed,
+                conjugate: bool = conjugate,
+            ) -> Any:
+                x = lax.linalg.triangular_solve(
+                    *(a, b),
+                    left_side=left,
+                    lower=lower,
+                    transpose_a=transposed,
+                    conjugate_a=conjugate,
+                    unit_diagonal=unit,
+                )
+                return x * 2, b + 1
+
+            alike(solve, a, b)
+
+
+def test_arrays_without_elements_keep_no_program_in_python() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return xarr.cumsum(lax.concatenate([x, lax.add(y, y)], 0) * 2, axis=0), xarr.sum(x, axis=0)
+
+    alike(function, whole(5, 3), np.zeros((0, 3)))
+
+
+def test_programs_of_many_small_steps_are_one_function() -> None:
+    def function(x: Any) -> Any:
+        for _ in range(150):
+            x = xarr.cumsum(x, axis=0)[::-1] % 7
+        return (x,)
+
+    alike(function, whole(5))
+
+
 def test_loops_factor_matrices_in_machine_code() -> None:
     def iterate(a: Any) -> Any:
         def step(_: Any, state: Any) -> Any:
