@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.calls.test_repeated_calls import calls_of_python
 from tests.calls.test_small_values import DTYPES, METHODS, outcome, same, values
 from tests.compare import assert_same
 from tests.support import fuzz
 from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.arrays import native_methods
 from xarr.base.at_once.obstacles import Obstacle
-from xarr.calls.small_values import small_value
+from xarr.calls.concrete_values import small_value
 from xarr.errors import DonationError, ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
 from xarr.indexing import element_loops
 from xarr.ir import source
@@ -66,6 +67,25 @@ def test_quotients_of_complex_numbers() -> None:
         same(operator.truediv, left[::2], right[::2], parts)
         same(operator.truediv, left[0], right, parts)
         same(operator.truediv, left, xarr.asarray(parts[1, 1]).evaluate(), parts)
+
+
+def test_arrays_that_are_committed_and_that_are_not_are_computed_with_in_machine_code() -> None:
+    x, rows = xarr.asarray([1.0, 2.0, 3.0]), xarr.asarray(np.arange(9.0).reshape(3, 3))
+    u, chosen, order = xarr.zeros(3), xarr.zeros(3, dtype=bool), xarr.arange(3)
+    u[1], chosen[2], order[0] = 4.0, True, 2
+    device = x._device
+    assert u._device is chosen._device is order._device is device.uncommitted
+    calls: list[Callable[[], Any]] = [lambda: x + u, lambda: u * x, lambda: xarr.where(chosen, u, x)]
+    calls += [lambda: xarr.concatenate([u, x]), lambda: rows[order], lambda: rows[chosen], lambda: u @ rows]
+    for call in calls:
+        call(), call(), call()
+        assert call()._device is device
+        # The function of the line, and what users call.
+        assert calls_of_python(call) <= 3
+        same(lambda *_, call=call: call(), x, u, call)
+    assert (u + order)._device is device.uncommitted
+    u += x
+    assert u._device is device and u.tolist() == [1.0, 6.0, 3.0]
 
 
 def test_operators_of_constants_alone() -> None:

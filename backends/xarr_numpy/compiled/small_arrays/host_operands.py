@@ -65,7 +65,9 @@ def host_leaf(item: ptr, row: ptr, facts: ptr) -> ptr:
     device = item.AT_DEVICE
     if is_there(device):
         if facts.FACT_DEVICE and facts.FACT_DEVICE is not device:
-            return null
+            device = common_device(facts.FACT_DEVICE, device)
+            if not device:
+                return null
         facts.FACT_DEVICE = device
     facts.FACT_ARRAYS += 1
     if not is_ndarray(value):

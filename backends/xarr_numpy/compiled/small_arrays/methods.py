@@ -33,7 +33,7 @@ FIELDS: Final = ("_shown", "_share", "_value", "_device", "_location", "_part")
 #: Fields of nodes and devices, by the class and what their names begin with.
 OTHER_FIELDS: Final = {
     (Leaf, "node_"): ("value", "device", "exposed", "op", "handles", "_location"),
-    (Device, "device_"): ("backend",),
+    (Device, "device_"): ("backend", "committed"),
 }
 
 

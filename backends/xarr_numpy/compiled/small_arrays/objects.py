@@ -158,6 +158,11 @@ def is_there(object: ptr) -> i1:
 def value_of(array: ptr) -> ptr:
     return array.AT_VALUE if is_there(array.AT_DEVICE) else null
 
+# The device of a result on two devices that are there: the one that is committed, if they are one; null else.
+@inline
+def common_device(one: ptr, other: ptr) -> ptr:
+    return one.ATDEVICE_COMMITTED if one.ATDEVICE_COMMITTED is other.ATDEVICE_COMMITTED else null
+
 @inline
 def rank(array: ptr) -> i64:
     return i64(array.RANK)

@@ -105,15 +105,15 @@ def arrays(left: ptr, right: ptr, weak: i1, kinds: i64, function: ptr) -> ptr:
         return null
     return made if is_ndarray(made) else plain(made)
 
-# The device of a result of an Array and of another operand: of Arrays on one device, or beside constants, which are on
-# none; null where there is none.
+# The device of a result of an Array and of another operand: of Arrays on one device, committed or not, or beside
+# constants, which are on none; null where there is none.
 @inline
 def joint_device(array: ptr, other: ptr) -> ptr:
     own = array.AT_DEVICE
     their = other.AT_DEVICE if is_array(other) else own
     if not is_there(own):
         return their if is_there(their) else null
-    return own if their is own or not is_there(their) else null
+    return own if their is own or not is_there(their) else common_device(own, their)
 
 # The value of an operand, an Array or a number itself; null for no other.
 def operand(object: ptr) -> ptr:

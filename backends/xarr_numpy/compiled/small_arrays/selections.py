@@ -17,7 +17,9 @@ def index_array(index: ptr, device: ptr) -> ptr:
         return null
     kind = kind_of(value)
     own = index.AT_DEVICE
-    return value if (kind == 2 or kind == 3) and (own is device or not is_there(own)) else null
+    if kind != 2 and kind != 3:
+        return null
+    return value if own is device or not is_there(own) or common_device(own, device) else null
 
 # What stands for an index that selects from an array on a device: an array, or a tuple of arrays of ints of one shape,
 # as a new reference; null, without an error, for another index.
