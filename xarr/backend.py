@@ -408,6 +408,8 @@ class AbstractBackend(ABC):
 
 
 _loaded: dict[str, AbstractBackend] = {}
+_config: Final = config.__dict__
+_overrides: Final = config._overrides.get
 #: Names of devices that choose a backend.
 _ALIASES: Final = {"cpu": "numpy", "cuda": "cupy"}
 #: Other libraries' names for devices that no backend here computes on.
@@ -421,6 +423,9 @@ def get(name: str) -> AbstractBackend:
     """
     if not isinstance(name, str):
         raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
+    loaded = _loaded.get(name)
+    if loaded is not None:
+        return loaded
     base, colon, number = name.partition(":")
     if base in _ALIASES:
         name = f"{_ALIASES[base]}{colon}{number}"
@@ -508,7 +513,7 @@ def available() -> tuple[str, ...]:
 
 def default() -> AbstractBackend:
     """The backend of new arrays: `XARR_BACKEND`, `set_backend` or `use_backend`, else numpy."""
-    return get(config.backend)
+    return get(_overrides().get("backend") or _config["_global"]["backend"])
 
 
 def default_device() -> Device:

@@ -297,11 +297,12 @@ class Config:
     def __repr__(self) -> str:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
 
-    @contextmanager
-    def as_usual(self) -> Iterator[None]:
-        """Let the block see the settings under which values are computed at once, and record what it computes."""
-        with self(**{**_USUAL, "small_arrays": "lazy"}):
-            yield
+    def stay_usual(self, backend: str) -> None:
+        """Let this context see the settings under which values are computed at once, and record what it computes.
+
+        Who runs something in it holds an `Obstacle` meanwhile.
+        """
+        self._overrides.set(self._overrides_of({**_USUAL, "small_arrays": "lazy", "backend": backend}))
 
     def debugging(self) -> bool:
         """Whether what ops make is checked, so that they run one by one."""

@@ -255,12 +255,17 @@ def locate(frame: FrameType | None) -> tuple[CodeType, int] | None:
 
 def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     """As `caller`, for who has the frame of its own caller, which is the user's most of the time."""
+    global _calls_left
     code = frame.f_code
     file = code.co_filename
     if file in own_files or file.startswith(PACKAGE):
         return locate(frame)
-    if _calls_left and _count_call():
+    if _calls_left > 1:
+        _calls_left -= 1
         return code, frame.f_lasti
+    if _calls_left:
+        _calls_left = 0
+        _when_many()
     if len(user_files) >= _MOST_FILES:
         user_files.clear()
     user_files.add(file)
@@ -269,7 +274,7 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
 
 #: Calls until many values have been made, and what is called then.
 _calls_left = 0
-_when_many: Callable[[], object] | None = None
+_when_many: Callable[[], object] = int
 
 
 def call_when_many(calls: int, function: Callable[[], object]) -> None:
@@ -277,18 +282,6 @@ def call_when_many(calls: int, function: Callable[[], object]) -> None:
     global _calls_left, _when_many
     _calls_left, _when_many = calls, function
     user_files.clear()
-
-
-def _count_call() -> bool:
-    """Count a value; False for the last one, for which the function is called."""
-    global _calls_left
-    _calls_left -= 1
-    if _calls_left > 0:
-        return True
-    _calls_left = 0
-    if _when_many is not None:
-        _when_many()
-    return False
 
 
 def user_frame() -> FrameType | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import Context
 from sys import getrefcount as references
 from types import ModuleType
 from typing import Any, ClassVar, Final
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from xarr import backend as backends
+from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import is_weak, scalar_kind
 from xarr.base.tracebacks import shorten
@@ -31,7 +31,7 @@ from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import constants, moved_value
-from xarr.runtime.trace_stack import Trace, innermost, is_alone, recording
+from xarr.runtime.trace_stack import Trace, innermost, lone_context, recording
 
 _new: Final = object.__new__
 
@@ -147,15 +147,14 @@ class Recipe:
         """The node, as it would have been recorded: under the settings of then, and watched by nobody."""
         if self._node is None:
             nodes = [each.node() if type(each) is Recipe else each for each in self.operands]
-            self._node = Context().run(self._record, nodes)
+            self._node = lone_context(self.backend).run(self._record, nodes)
         return self._node
 
     def _record(self, operands: list[Any]) -> Node:
-        is_alone.set(True)
-        with config.as_usual(), config(backend=self.backend):
-            node: Node = self.function(
-                *[wrap(each) if isinstance(each, Node) else each for each in operands]
-            )._node
+        obstacle = Obstacle()
+        own = [wrap(each) if isinstance(each, Node) else each for each in operands]
+        node: Node = self.function(*own)._node
+        del obstacle
         known = {*map(id, operands)}
         for each in postorder([node], lambda inner: id(inner) in known):
             if id(each) not in known:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import field
 from typing import Final
 
 from xarr.base.at_once.obstacles import Obstacle
+from xarr.base.configuration import current as config
 from xarr.base.frozen_dataclasses import record
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -62,6 +63,22 @@ def is_unrecorded() -> bool:
 
 #: Whether this thread or task records what nobody shall watch, since it was computed before.
 is_alone: Final[ContextVar[bool]] = ContextVar("is_alone", default=False)
+#: By the backend of new arrays: contexts of such.
+_lone_contexts: Final[dict[str, Context]] = {}
+
+
+def lone_context(backend: str) -> Context:
+    """A context in which what was computed before is recorded, under the usual settings and watched by nobody.
+
+    Who runs something in it holds an `Obstacle` meanwhile.
+    """
+    known = _lone_contexts.get(backend)
+    if known is None:
+        known = Context()
+        known.run(is_alone.set, True)
+        known.run(config.stay_usual, backend)
+        _lone_contexts[backend] = known
+    return known.copy()  # since one thread at a time enters a context
 
 
 @contextmanager
