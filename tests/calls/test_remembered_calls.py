@@ -16,7 +16,8 @@ import xarr
 from tests.calls.remembered_tables import table_in_force
 from tests.compare import assert_same
 from xarr.calls import host_functions, remembered_calls
-from xarr.calls.call_programs import CallProgram, LooksAt
+from xarr.calls.call_programs import LooksAt
+from xarr.calls.repeated_calls import KnownCall
 from xarr.errors import IndexingError, PartUpdateWarning, TracedValueError, XarrError
 
 pytestmark = pytest.mark.usefixtures("on_numpy", "eager")
@@ -109,7 +110,7 @@ def is_remembered(call: Callable[[], Any]) -> bool:
     """Whether a call leaves a program behind."""
     table_in_force().clear()
     call()
-    return any(isinstance(program, CallProgram) for program in table_in_force().values())
+    return any(isinstance(program, KnownCall) for program in table_in_force().values())
 
 
 def draw_array(rng: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -150,9 +151,10 @@ def test_remembered_calls_give_the_bits_and_errors_of_recorded_ones(name: str, s
     number = NUMBERS[rng.integers(len(NUMBERS))]
     axis = None if rng.random() < 0.4 else int(rng.integers(3)) - 1
     call = (CALLS | FACTORS)[name]
-    twice = [outcome(call, *arrays, number, axis) for _ in range(2)]
+    # The third time by the function that was written for the line.
+    thrice = [outcome(call, *arrays, number, axis) for _ in range(3)]
     with xarr.config(small_arrays="lazy"):
-        assert twice == [outcome(call, *arrays, number, axis)] * 2
+        assert thrice == [outcome(call, *arrays, number, axis)] * 3
 
 
 @pytest.mark.usefixtures("at_first")
@@ -285,7 +287,6 @@ def test_what_is_not_remembered() -> None:
     x, out = xarr.asarray([1.0, 2.0]), xarr.asarray(0.0)
     for call in (
         lambda: xarr.sum(x, out=out),
-        lambda: xarr.sum(np.ones(2)),
         lambda: xarr.roots(xarr.asarray([1.0, 2.0, 1.0])),
         lambda: xarr.jit(lambda a: xarr.sum(a))(x),
     ):

@@ -13,7 +13,9 @@ import xarr
 from tests.calls import remembered_tables
 from tests.calls.test_call_plans import draw
 from tests.compare import assert_same
-from xarr.calls import repeated_calls
+from xarr.calls import remembered_calls, repeated_calls
+from xarr.calls.operands import watching
+from xarr.errors import PartUpdateWarning
 from xarr.ir.graph import Node
 
 pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "eager", "at_first")]
@@ -50,6 +52,65 @@ def test_a_call_that_is_recorded_again_takes_few_calls_of_python(name: str) -> N
     for _ in range(3):
         call(x, b)
     assert calls_of_python(lambda: call(x, b)) <= 11
+
+
+#: Calls, and how many of Python's they may take.
+VALUE_CALLS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "flip": (lambda x: xarr.flip(x, 0), 14),
+    "norm": (lambda x: xarr.linalg.norm(x, axis=1), 12),
+    "zeros_like": (lambda x: xarr.zeros_like(x), 12),
+    "var": (lambda x: xarr.var(x, axis=0, keepdims=True), 26),
+    "swapaxes": (lambda x: x.swapaxes(0, 1), 18),
+    "split": (lambda x: xarr.split(x, 2)[1], 25),
+}
+
+
+@pytest.mark.parametrize("name", VALUE_CALLS)
+def test_a_call_that_is_computed_again_takes_few_calls_of_python(name: str) -> None:
+    call, most = VALUE_CALLS[name]
+    arrays = [xarr.asarray(np.arange(12.0).reshape(shape)) for shape in ((4, 3), (2, 6), (4, 3))]
+    whole = xarr.asarray(np.arange(24.0).reshape(2, 3, 4))
+    with xarr.config(small_arrays="lazy"):
+        wanted = [np.asarray(call(x)) for x in arrays]
+    for _ in range(4):
+        for x, right in zip(arrays, wanted, strict=True):
+            assert_same(np.asarray(call(x)), right)
+        call(arrays[0].astype("float32"))
+        call(whole[0].T)
+    x = arrays[0] + 0
+    call(x), call(x)
+    assert calls_of_python(lambda: call(x)) <= most
+    with watching(lambda event: None):
+        assert_same(np.asarray(call(x)), wanted[0])
+    assert call(x)._node.source.text() != "" and call(x).dtype == np.float64
+
+
+def test_what_is_computed_again_is_written_to_apart() -> None:
+    x = xarr.asarray(np.arange(6.0).reshape(2, 3))
+    for _ in range(6):
+        turned = x.swapaxes(0, 1)
+        with pytest.warns(PartUpdateWarning):
+            turned[0, 0] = 7
+        assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+        zeros = xarr.zeros_like(x)
+        zeros[0] = 1
+    y = xarr.asarray(np.arange(6.0).reshape(2, 3))
+    part = y.swapaxes(0, 1)
+    y[0, 0] = 9
+    assert part.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_an_error_in_a_call_that_was_computed_before_is_the_functions() -> None:
+    rows = xarr.asarray([[0.0, 1.0], [2.0, 3.0]])
+    inside, outside = xarr.asarray([[0], [1]]), xarr.asarray([[0], [5]])
+
+    def take(index: xarr.Array) -> xarr.Array:
+        return xarr.take_along_axis(rows, index, axis=1)
+
+    for _ in range(5):
+        assert take(inside).tolist() == [[0], [3]]
+    with pytest.raises(IndexError, match="take_along_axis"):
+        take(outside).tolist()
 
 
 def test_settings_that_come_back_are_known_again() -> None:
@@ -100,8 +161,8 @@ def test_lists_tuples_and_names_of_arguments_tell_calls_apart() -> None:
 
 
 def test_calls_and_lines_kept_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated_calls, "_MOST_KEPT", 3)
-    kept = repeated_calls.RepeatedCalls()
+    monkeypatch.setattr(remembered_calls, "_MOST_KEPT", 3)
+    kept = remembered_calls.RepeatedCalls()
     x = draw((600, 600), "float64")
     for _ in range(2):
         for shift in range(1, 9):

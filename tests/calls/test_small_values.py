@@ -19,7 +19,8 @@ from tests.support.marks import COMPUTED_AT_ONCE
 from xarr import lax
 from xarr.base.at_once.obstacles import Obstacle, obstacles
 from xarr.calls import host_functions
-from xarr.calls.small_values import OPERATORS, small_value, stand_against
+from xarr.calls.concrete_values import small_value
+from xarr.calls.small_values import OPERATORS, stand_against
 from xarr.ir.types import PLAIN
 from xarr.runtime import check_flags, handles
 
@@ -178,6 +179,43 @@ def test_operators_beside_numbers_of_numpys(symbol: str) -> None:
 
 @pytest.mark.implicit
 @pytest.mark.parametrize("symbol", METHODS)
+def test_operators_beside_arrays_of_numpys(symbol: str) -> None:
+    hosts = [values(dtype)[-2:] for dtype in DTYPES] + [np.array(2.5), np.array(3), np.float16([1, 2])]
+    hosts += [np.ones((2, 2))[:, ::-1], np.ones(2, ">f8"), np.array(["a", "b"]), np.zeros(0), np.ones(3)]
+    for dtype in (np.float64, np.float32, np.int64, np.uint8, np.bool_, np.complex128):
+        pair, single = values(np.dtype(dtype))[-2:], values(np.dtype(dtype))[-1]
+        for array in (xarr.asarray(pair).evaluate(), xarr.asarray(single).evaluate(), xarr.arange(2) + 1):
+            for host in hosts:
+                same(METHODS[symbol], array, host, (array, host))
+                same(METHODS[symbol], host, array, (host, array))
+
+
+@pytest.mark.implicit
+@COMPUTED_AT_ONCE
+def test_arrays_of_numpys_go_along_with_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, x, constant = np.arange(3.0), xarr.asarray([1.0, 2.0, 3.0]), xarr.arange(3)
+    results = [x + host, host + x, constant + host, host * constant, xarr.maximum(x, host), x[host > 0]]
+    results += [xarr.sum(host), xarr.where(host > 1, x, 0.0), xarr.stack([x, host]), host @ x]
+    assert [each._shown for each in results] == [None] * len(results)
+    for _ in range(6):
+        turned = xarr.flip(host)
+        sums = xarr.sin(host) + xarr.linalg.norm(host)
+        copied = constant[np.array([2, 0])]
+        host[0] += 1
+    assert turned.tolist() == [2.0, 1.0, 5.0] and copied.tolist() == [2, 0] and sums.shape == (3,)
+    uncommitted = xarr.backend.default_device().uncommitted
+    for each in (constant + host, host + constant, xarr.sum(host), xarr.flip(host), xarr.sin(host)):
+        assert each._node.device is uncommitted
+    for each in (x + host, xarr.minimum(host, x)):
+        assert each._node.device is x._node.device
+    index = np.array([1])
+    part = constant[index]
+    index[0] = 2
+    assert xarr.jit(lambda a: a + part)(xarr.asarray(0)).tolist() == [1]
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("symbol", METHODS)
 def test_operators_beside_python_numbers(symbol: str) -> None:
     numbers = [
         0,
@@ -254,6 +292,49 @@ def test_functions_of_one_operand(name: str) -> None:
             for _ in range(6):
                 outcome(lambda x, y: function(x), array, None)
             same(lambda x, y: function(x), array, None, dtype)
+
+
+@pytest.mark.implicit
+@COMPUTED_AT_ONCE
+def test_complex_numbers_of_ordinary_size_are_divided_at_once() -> None:
+    z = xarr.asarray(np.array([1j, 2.0 - 1j, 0j]))
+    n, one = xarr.asarray([1, 2, 3]), xarr.asarray(np.array([2j]))[0]
+    for left, right in ((z, n), (z, 3), (z, 2.5), (1j, n), (z, one), (one, n), (one, one), (n, 1 - 1j)):
+        assert (left / right)._shown is None
+        same(operator.truediv, left, right, (left, right))
+    assert (n / z)._node.type.short() == "c128[3]" and np.isnan(np.asarray(n / z)[2])
+
+
+@pytest.mark.implicit
+@COMPUTED_AT_ONCE
+def test_arrays_of_numbers_are_copied_at_once() -> None:
+    lists: list[Any] = [
+        [],
+        [[]],
+        [1, 2],
+        [True, 2],
+        (1.5, 2),
+        [[1], (2.0,)],
+        [1j, 2],
+        [2**63],
+        [2**70],
+        [[1], 2],
+    ]
+    lists += [[1, "a"], ["1", "2"], [None], [np.float32(1), 2], [-0.0, np.nan], [np.ones(2), [1, 2]], [True]]
+    hosts = [values(dtype) for dtype in DTYPES] + [np.ones((2, 3), order="F")[:, ::-1], np.ones(2, ">f8")]
+    hosts += [np.ones(2, dtype_of("bfloat16")), np.array("a"), np.array(2.0), np.array(["a"]), np.zeros(0)]
+    hosts += [np.ones(2, np.float16), np.zeros(2, "M8[s]"), np.zeros(2, object)]
+    for value in (*lists, *hosts):
+        for dtype in (None, float, int, "float32", np.bool_, "complex128", "int8", "bfloat16", "nonsense"):
+            same(xarr.asarray, value, dtype, (value, dtype))
+    assert xarr.asarray([1, 2], float)._shown is None is not xarr.asarray([1.5], "float32")._shown
+    host = np.arange(3.0)
+    array = xarr.asarray(host)
+    host[0], array[1] = 7, 8
+    assert array._shown is None
+    assert host.tolist() == [7, 1, 2] and array.tolist() == [0, 8, 2]
+    assert array._node.device is xarr.backend.default_device()
+    assert xarr.asarray(np.zeros(2**16))._shown is not None
 
 
 @pytest.mark.implicit

@@ -16,8 +16,8 @@ from tests.calls.test_host_functions import Arguments, array, compute_recorded, 
 from tests.compare import assert_same
 from tests.support import fuzz
 from tests.support.marks import COMPUTED_AT_ONCE
+from xarr.calls.concrete_values import small_value
 from xarr.calls.host_functions import HostFunction
-from xarr.calls.small_values import small_value
 from xarr.calls.value_calls import VALUE_ROWS
 from xarr.errors import FlatIndexError, ValueRangeError, XarrError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.calls.test_repeated_calls import calls_of_python
 from tests.compare import assert_same
 from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.base.at_once.obstacles import Obstacle
@@ -136,6 +138,18 @@ def test_iteration_sees_what_is_written_meanwhile() -> None:
         seen.append(float(element))
         x[2] = 9.0
     assert seen == [1.0, 2.0, 9.0]
+
+
+@pytest.mark.usefixtures("machine_code_methods")
+def test_an_iteration_takes_no_call_of_python_for_an_element() -> None:
+    x, rows = xarr.asarray(np.arange(18.0)), xarr.asarray(np.arange(36.0).reshape(18, 2))
+    for array in (x, rows, x.astype("float32")):
+        assert calls_of_python(lambda array=array: [*array]) <= 9
+        for each, wanted in zip(array, np.asarray(array), strict=True):
+            assert_same(np.asarray(each), np.asarray(wanted))
+    (a, b), *_ = rows
+    assert (float(a), float(b)) == (0.0, 1.0) and a._node.source.line == sys._getframe().f_lineno - 1
+    assert [float(each) for each in xarr.arange(3)] == [0.0, 1.0, 2.0]
 
 
 def test_items() -> None:

@@ -48,6 +48,10 @@ CONSTANTS: Final[dict[str, Callable[[], xarr.Array]]] = {
     "of two": lambda: xarr.maximum(xarr.arange(5), 2),
     "reduction": lambda: xarr.sum(xarr.arange(6.0) * 1.5, axis=0),
     "choice": lambda: xarr.where(xarr.arange(4) > 1, xarr.arange(4), 0),
+    "quotient": lambda: -2j * xarr.arange(4) / 3,
+    "power": lambda: (xarr.arange(4) * 0.5) ** 3,
+    "joined": lambda: xarr.concatenate([xarr.arange(2), xarr.zeros(2, dtype=int)]),
+    "stacked": lambda: xarr.stack((xarr.arange(2.0), xarr.ones(2)), axis=1),
     "long": lambda: functools.reduce(lambda x, _: x * 0.5 + 1, range(12), xarr.ones(3)),
 }
 
@@ -79,6 +83,32 @@ def test_a_recipe_is_followed_under_the_settings_of_then_and_watched_by_nobody()
         node = constant._node
     assert node.type.short() == "f64[3,4]" and not broadcasts
     assert "xarr.arange(3)[:, None] + xarr.arange(4) / 2" in node.source.text()
+
+
+def test_what_is_joined_of_constants_does_not_change_with_the_list() -> None:
+    parts = [xarr.arange(2), xarr.arange(3)]
+    joined = repeat(lambda: xarr.concatenate(parts))
+    assert joined._shown is None and not joined.is_evaluated
+    parts[:] = [xarr.zeros(1)]
+    assert joined._node.type.short() == "s64[5]" and joined.tolist() == [0, 1, 0, 1, 2]
+
+
+def test_a_call_without_arrays_is_written_for_its_line() -> None:
+    def ranges() -> list[xarr.Array]:
+        return [xarr.arange(n) for n in (2, 3, True)]
+
+    first, *others = [ranges() for _ in range(7)]
+    assert [x.tolist() for x in first] == [[0, 1], [0, 1, 2], [0]]
+    for other in others:
+        assert [x.tolist() for x in other] == [x.tolist() for x in first]
+    again = ranges()
+    again[0][0] = 5
+    assert again[0].tolist() == [5, 1] and ranges()[0].tolist() == [0, 1] == others[-1][0].tolist()
+    with xarr.config(default_dtype="float32"):
+        assert [xarr.arange(2.0).dtype for _ in range(6)][5] == np.float32
+    assert {xarr.arange(2.0).dtype for _ in range(6)} == {np.dtype(np.float64)}
+    lines = [xarr.arange(2)._node.source.line for _ in range(6)]
+    assert {*lines} == {xarr.arange(2)._node.source.line - 1}
 
 
 def test_a_constant_is_another_value_once_it_was_written_to() -> None:

@@ -36,24 +36,15 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import names_errors, shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
+from xarr.calls.concrete_values import wrap_recipe, wrap_value
 from xarr.calls.operands import observe_product, observers
-from xarr.calls.small_values import (
-    OPERATORS,
-    convert_small,
-    magnitude,
-    negate,
-    raise_to_number,
-    small_value,
-    wrap_recipe,
-    wrap_value,
-)
+from xarr.calls.small_values import OPERATORS, convert_small, magnitude, negate, raise_to_number
 from xarr.dtypes import PREDICATE, canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, XarrError
 from xarr.indexing.at_once import read_at_once, write_at_once
 from xarr.indexing.basic import record_again
-from xarr.indexing.element_loops import count, count_element
+from xarr.indexing.element_loops import count_element
 from xarr.indexing.small_parts import (
-    elements,
     read_small,
     reshape_small,
     turn_small,
@@ -250,13 +241,10 @@ class Array(
 
     def __iter__(self) -> Iterator[Array]:
         length = len(self)
-        if not self._node.traced:
+        if (self._value is None or self._device is None) and not self._node.traced:
             materialisation.evaluate(self)
-        if len(self.shape) == 1:
-            count(sys._getframe(1), length)
-            if not obstacles and small_value(self) is not None:
-                return elements(self, length)
-        return (self[i] for i in range(length))
+        # Each as it is when it is asked for, at the line that asks: `map` has no frame of its own.
+        return map(self.__getitem__, range(length))
 
     def __contains__(self, value: ArrayLike) -> bool:
         # In this order an error names the operands as they stand in `value in self`.

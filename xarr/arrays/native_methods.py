@@ -16,7 +16,8 @@ from xarr.base.at_once.numpy_warnings import numpy_variable, quiet_context
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
 from xarr.calls import host_functions
-from xarr.calls.small_values import OPERATORS, SmallOperator, wrap_constant
+from xarr.calls.concrete_values import wrap_constant
+from xarr.calls.small_values import OPERATORS, SmallOperator
 from xarr.indexing import element_loops
 from xarr.indexing.small_parts import MAX_COPIED
 from xarr.ir.source import call_when_many, location_of

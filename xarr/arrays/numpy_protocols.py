@@ -28,7 +28,7 @@ from xarr.runtime.materialisation import device_of, to_host
 
 #: Whether writing to one array shows in another.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
-#: The symbols of the operators that a number of NumPy's asks its ufunc for, as `np.float32(2) * x` does.
+#: The symbols of the operators that are ufuncs, which numbers and arrays of NumPy's ask for: `np.float32(2) * x`.
 _SYMBOLS: Final[dict[Any, str]] = {
     **{np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"},
     **{np.floor_divide: "//", np.remainder: "%", np.left_shift: "<<", np.right_shift: ">>"},
@@ -43,10 +43,13 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
     Raises as xarr's own, and InputError for a ufunc of NumPy's that xarr has not.  Those of other libraries are
     computed on the host.
     """
-    if isinstance(inputs[0], np.generic) and called in _SYMBOLS and method == "__call__" and not options:
-        number, array = inputs
+    if called in _SYMBOLS and method == "__call__" and not options and not obstacles:
+        left, right = inputs
         small = OPERATORS[_SYMBOLS[called]]
-        result = None if obstacles else small.combine_reflected(number, array, frame_of(2))
+        if isinstance(left, Handle):
+            result = small.combine(left, right, frame_of(2))
+        else:
+            result = small.combine_reflected(left, right, frame_of(2))
         if result is not None:
             return result
     own = _counterpart(called)

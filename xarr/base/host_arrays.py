@@ -29,6 +29,8 @@ SCALARS = (bool, int, float, complex)
 _NUMBERS: Final = frozenset(SCALARS)
 _SEQUENCES: Final = frozenset({list, tuple})
 _KNOWN: Final = ANY | frozenset(SUB_BYTE)
+#: Element types of which nothing need be asked.
+_USUAL: Final = frozenset(map(np.dtype, "?bBhHiIlLqQfdFD"))
 #: Dimensions that a NumPy array may have.
 _MOST_LEVELS: Final = 64
 
@@ -82,6 +84,8 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     for strings without a `dtype` to read them as, DTypeError for an element type that xarr has not, ValueError
     where `copy=False` needs a copy.
     """
+    if type(value) is np.ndarray and dtype is None and copy is True and value.dtype in _USUAL:
+        return np.array(value)
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(value):
         if copy is False:

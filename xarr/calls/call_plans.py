@@ -12,7 +12,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
-from xarr.base.host_arrays import host_array, scalar_kind
+from xarr.base.host_arrays import scalar_kind
 from xarr.base.typing import Array
 from xarr.calls.operands import (
     DType,
@@ -122,6 +122,8 @@ def power_type(name: str, dtype: DType) -> DType:
 
 #: What a plan depends on: the type of an array, or bool, int, float or complex for a Python number.
 Operand = TensorType | type[Any]
+_config: Final = config.__dict__
+_overrides: Final = config._overrides.get
 #: Tuples of operands for which a function keeps its plan.
 _PLANS_KEPT: Final = 1024
 
@@ -205,7 +207,7 @@ class Plans(dict[Any, CallPlan]):
     def prepare(self, *values: ArrayLike) -> tuple[CallPlan, tuple[Node, ...]]:
         """The plan for these operands, kept for the next ones of their types, and their nodes."""
         operands: list[Operand] = []
-        device = None
+        made: dict[int, Node] = {}
         for index, value in enumerate(values):
             if isinstance(value, Handle):
                 operands.append(value._weak or value._node.tensor_type)
@@ -216,9 +218,8 @@ class Plans(dict[Any, CallPlan]):
                 operands.append(moved._node.tensor_type)
                 values = (*values[:index], moved, *values[index + 1 :])
             else:
-                host = host_array(value)
-                operands.append(TensorType(host.shape, host.dtype))
-                values, device = (*values[:index], host, *values[index + 1 :]), common_device(values)
+                made[index] = node = node_of(value, None, common_device(values))
+                operands.append(node.tensor_type)
         key = tuple(operands) if len(operands) > 1 else operands[0]
         new = self.get(key)
         if new is None or not (new.settings is None or config.is_in(new.settings)):
@@ -227,7 +228,9 @@ class Plans(dict[Any, CallPlan]):
                 if len(self) >= _PLANS_KEPT:
                     self.clear()
                 self[key] = new
-        nodes = tuple([node_of(value, new.dtype, device) for value in values])
+        nodes = tuple(
+            [made.get(index) or node_of(value, new.dtype, None) for index, value in enumerate(values)]
+        )
         if observers and new.alignment is not None:
             converted = [lax.convert_element_type(wrap(node), new.dtype)._node for node in nodes]
             observe(self.name, new.alignment, (new.dtype,) * len(nodes), tuple(converted))
@@ -259,23 +262,30 @@ class Plans(dict[Any, CallPlan]):
         kind = handles._array_class
         first: Any = x1._shown if type(x1) is kind else None
         second: Any = x2._shown if type(x2) is kind else None
-        if first is None:
-            if second is None or x2._value is not None:
-                return None
-            if type(x1) is kind:
-                first = x1._node
-        elif second is None and type(x2) is kind:
-            if x1._value is not None:
-                return None
-            second = x2._node
-        plan = self.get(
-            (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
-        )
-        if plan is None or not are_in_force(plan.recorded_in):
+        if first is not None and second is not None:
+            plan = self.get((first.type, second.type))
+        else:
+            if first is None:
+                if second is None or x2._value is not None:
+                    return None
+                if type(x1) is kind:
+                    first = x1._node
+            elif type(x2) is kind:
+                if x1._value is not None:
+                    return None
+                second = x2._node
+            plan = self.get((_operand_of(x1, first), _operand_of(x2, second)))
+        if plan is None or (state := plan.recorded_in) is None:
+            return None
+        if state[0] is not _config["_global"] or state[1] is not _overrides() or recording or observers:
             return None
         for node in (first, second):
             if node is not None and node.value is None and is_few_pending(node) and not records_all():
                 return None
+        if type(x1) is np.ndarray:
+            first = node_of(x1, None, second.device)
+        elif type(x2) is np.ndarray:
+            second = node_of(x2, None, first.device)
         code = frame.f_code
         location = (code, frame.f_lasti) if code.co_filename in known_files else locate(frame)
         try:
@@ -291,6 +301,13 @@ class Plans(dict[Any, CallPlan]):
         for step, type_ in right:
             second = Node(step, (second,), type_, location)
         return wrap(Node(self.op, (first, second), plan.type, location))
+
+
+def _operand_of(value: Any, node: Node | None) -> Operand:
+    """Give what a plan depends on of an operand that shows a node, a number or an array of NumPy's."""
+    if node is not None:
+        return node.type  # type: ignore[return-value]
+    return TensorType(value.shape, value.dtype) if type(value) is np.ndarray else type(value)
 
 
 #: By an instruction, as its address: the number that it computes with, its element type, and the constant.

@@ -10,12 +10,14 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.base.configuration import current as config
+from xarr.calls.concrete_values import small_value
 from xarr.calls.repeated_calls import (
     MISSED,
     MOST_KEPT_BYTES,
     Computed,
     Fresh,
     Kept,
+    KnownCall,
     PartOf,
     Recorded,
     RecordedNode,
@@ -23,7 +25,6 @@ from xarr.calls.repeated_calls import (
     RepeatedCall,
     Result,
 )
-from xarr.calls.small_values import small_value
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
@@ -68,23 +69,15 @@ _REFUSALS: Final = (
 )
 
 
-class CallProgram:
-    """A call as a program over the values of its arrays.
+class CallProgram(KnownCall):
+    """A call as a program over the values of its arrays; device: where."""
 
-    program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
-    are the same each time, None if it computes none; device: where; exposed: the numbers of the arrays whose memory
-    results may share; results: for each leaf of the result what makes it; join: list or tuple, None for a result that
-    is one Array.
-    """
-
-    __slots__ = ("bound", "device", "exposed", "join", "program", "results")
+    __slots__ = ("device",)
+    by_values = True
 
     def __init__(self, results: list[Result], join: Callable[[list[Any]], Any] | None) -> None:
-        self.results, self.join = results, join
-        self.program: Callable[..., Sequence[Any]] | None = None
+        super().__init__(results, join)
         self.device: Device | None = None
-        self.bound: tuple[Any, ...] = ()
-        self.exposed: tuple[int, ...] = ()
 
     def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
         """The result for Arrays that hold these small values; MISSED if the function itself is to be called."""
@@ -99,10 +92,7 @@ class CallProgram:
                 computed = self.program(*own, *self.bound)
             except XarrError:  # an index out of bounds, of which the function itself is to tell
                 return MISSED
-        location, results = location_of(frame_of(_DEPTH)), self.results
-        if self.join is None:
-            return results[0].make(arrays, computed, location)
-        return self.join([result.make(arrays, computed, location) for result in results])
+        return self.finish(arrays, computed, location_of(frame_of(_DEPTH)))
 
     def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
         """The result for Arrays that show these nodes; MISSED if a value is not there, or is just given away."""
@@ -123,10 +113,7 @@ class CallProgram:
             finally:
                 for node in nodes:
                     node.handles -= 1
-        location, results = caller(), self.results
-        if self.join is None:
-            return results[0].make(arrays, computed, location)
-        return self.join([result.make(arrays, computed, location) for result in results])
+        return self.finish(arrays, computed, caller())
 
     def _find_constants(self, nodes: list[Node], values: list[Any]) -> bool:
         """Fill in the values of nodes that have none; whether all are there, and one was from the start."""
@@ -237,7 +224,9 @@ def _program(
     order = postorder(computed, lambda node: node.value is not None)
     if not computed:
         results = _results(leaves, stand_ins, _record_alone)
-        return None if results is None else CallProgram(results, join)
+        if results is None:
+            return None
+        return CallProgram(results, join) if stand_ins else RepeatedCall(results, join, (), ())
     if all([_is_always_recorded(node) for node in nodes]):
         return _repeated_call(leaves, join, stand_ins, nodes)
     types = [each for node in (*nodes, *order) for each in element_types(node.type)]

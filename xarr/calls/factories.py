@@ -209,7 +209,7 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
         try:
             if plans.are_recorded and (array := plans.repeat_one(x, frame_of(1))) is not None:
                 return array
-            if ufuncs.hosts and type(x) is handles._array_class and not obstacles:
+            if ufuncs.hosts and (type(x) is handles._array_class or type(x) is np.ndarray) and not obstacles:
                 for host in ufuncs.hosts:
                     if (array := host.run((x,), _NO_OPTIONS)) is not None:
                         return array

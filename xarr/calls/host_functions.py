@@ -24,14 +24,16 @@ from xarr.base.at_once.numpy_calls import WIDE, ArgumentKind, Kinds, NumPyCall, 
 from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
-from xarr.calls.small_values import (
+from xarr.calls.concrete_values import (
+    device_beside,
     join,
+    plain_operand,
     plain_value,
     small_value,
-    spread,
     wrap_constant,
     wrap_value,
 )
+from xarr.calls.small_values import spread
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.source import location_of
@@ -76,7 +78,7 @@ class HostFunction:
     Python runs it where no machine code does.
     """
 
-    __slots__ = ("front", "in_python", "names", "otherwise", "row", "run")
+    __slots__ = ("front", "in_python", "names", "note_constant", "otherwise", "row", "run")
     run: Run
 
     def __init__(
@@ -87,6 +89,8 @@ class HostFunction:
         is_for_python: bool = True,
     ) -> None:
         self.row, self.otherwise, self.names = row, otherwise, names
+        #: Called with the arguments, of which none is an array, and the result.
+        self.note_constant: Callable[[tuple[Any, ...], dict[str, Any], Any], None] | None = None
         #: Makes of `run` what tries something else first, if anything does.
         self.front: Callable[[Run], Run] | None = None
         self.in_python: Run | None = self.run_in_python if is_for_python else None
@@ -135,8 +139,7 @@ class HostFunction:
                 device = join(device, array._device)
                 if device is None:
                     return None
-        is_constant = device is None
-        if (is_constant and row.lists) or (row.unless and not _is_sure(row.unless, operands[0])):
+        if row.unless and not _is_sure(row.unless, operands[0]):
             return None
         try:
             result = call_quietly(row.call, *operands, *options, **kwargs)
@@ -151,7 +154,16 @@ class HostFunction:
             return wrap_result(result, device, frame)
         if row.several or self.otherwise is None or (value := value_of_result(result)) is None:
             return None
-        return wrap_constant(value, _record, (self.otherwise, kwargs, *args), frame)
+        if row.lists and type(args[0]) in (list, tuple):
+            parts = args[0]
+            if not {*map(type, parts)}.isdisjoint((list, tuple)):
+                return None
+            own = (self.otherwise, kwargs, len(parts), *parts, *args[1:])
+            return wrap_constant(value, _record_list, own, frame)
+        made = wrap_constant(value, _record, (self.otherwise, kwargs, *args), frame)
+        if not arrays and made is not None and self.note_constant is not None:
+            self.note_constant(args, kwargs, made)
+        return made
 
     def _takes_options(self, positional: Sequence[Any], named: Mapping[str, Any]) -> bool:
         row = self.row
@@ -182,6 +194,17 @@ class HostFunction:
                     return False
                 arrays.append(value)
                 operands.append(STRONG[type(own)](own) if type(own) in STRONG else own)
+            elif (
+                kind is ndarray
+            ):  # NumPy's own, a copy of which goes along with Arrays, in the same order in memory
+                device = device_beside()
+                if not value.ndim or device is None or plain_operand(value) is None:
+                    return False
+                if value.dtype.char not in row.chars:
+                    return False
+                own = np.array(value)
+                arrays.append(wrap_leaf(TensorType(own.shape, own.dtype), own, device, False, None))
+                operands.append(own)
             elif row.numbers and (kind is float or kind_of(value) & (ArgumentKind.INT | ArgumentKind.BOOL)):
                 operands.append(value)
                 numbers.append(value)
@@ -278,6 +301,11 @@ def _record(run: Run, options: dict[str, Any], *args: Any) -> Any:
     return run(args, options)
 
 
+def _record_list(run: Run, options: dict[str, Any], count: int, *args: Any) -> Any:
+    """As `_record`, of a list of the first `count` arguments, and the others."""
+    return run(([*args[:count]], *args[count:]), options)
+
+
 # --- the functions --------------------------------------------------------------------------------------------
 
 
@@ -296,11 +324,11 @@ def has_negative_zeros(x: Any) -> Any:
     return x.dtype.kind == "f" and (np.signbit(x) & (x == 0)).any()
 
 
-def _has_zeros_of_both_signs(operands: Sequence[Any], result: Any) -> Any:
+def _has_zeros_of_both_signs(operands: Sequence[Any], result: Any) -> bool:
     """Whether a result has zeros and an operand -0.0; those of which none is are numbers and arrays."""
-    return any([has_negative_zeros(each) for each in operands if type(each) not in (int, bool)]) and (
-        not np.all(result)
-    )
+    if result.all():
+        return False
+    return any([has_negative_zeros(each) for each in operands if type(each) not in (int, bool)])
 
 
 def refuse_large(*sizes: int) -> None:
@@ -388,21 +416,8 @@ def _range(start: int, stop: int | None = None, step: int = 1) -> HostArray:
     return np.arange(numbers.start, numbers.stop, numbers.step)
 
 
-def _show_windows(x: HostArray, window_shape: int, axis: int | None = None) -> HostArray:
-    """A copy of `sliding_window_view` of one axis, of no more than arrays are small."""
-    refuse(x.size * window_shape > MOST_COMBINED)
-    return np.array(np.lib.stride_tricks.sliding_window_view(x, window_shape, axis))
-
-
-def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
-    """`take` at integers, at which NumPy does not look if there is nothing to take."""
-    refuse(indices.dtype.kind != "i" or not a.size)
-    refuse_large(indices.size, 1 if axis is None else a.size // a.shape[axis])
-    return np.take(a, indices, axis)
-
-
 def _refuse_product(a: HostArray, b: HostArray) -> None:
-    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    refuse(1 in a.shape or 1 in b.shape or not (a.ndim and b.ndim))
     terms = max(a.shape[-1], 1)
     refuse_large(a.size // terms, b.size // terms)
 
@@ -417,13 +432,6 @@ def _inner(a: HostArray, b: HostArray) -> HostArray:
     """As `_dot`."""
     _refuse_product(a, b)
     return np.inner(a, b)  # type: ignore[no-any-return]
-
-
-def _factorise(a: HostArray) -> HostArray:
-    """`cholesky` of a matrix in which LAPACK finds no NaN, which is not positive."""
-    factor = np.linalg.cholesky(a)
-    refuse(np.isnan(factor).any())
-    return factor
 
 
 def options_of(**kinds: Kinds) -> Mapping[str, Kinds]:
@@ -520,7 +528,14 @@ ROWS: Final[dict[str, NumPyCall]] = {
         name: NumPyCall(getattr(np, name), _ALL, most=2, numbers=True, alike=True)
         for name in ("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder")
     },
-    "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=EITHER),
+    "clip": NumPyCall(
+        lambda a, low, high: np.asarray(a).clip(low, high),
+        _REAL,
+        most=3,
+        numbers=True,
+        alike=True,
+        unless=EITHER,
+    ),
     "round": NumPyCall(_round, "dfDF", options=options_of(decimals=ArgumentKind.INT)),
     "repeat": NumPyCall(
         _repeat, _ALL, options=options_of(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
@@ -530,13 +545,6 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "outer": NumPyCall(_outer, _ALL, most=2),
     "matmul": NumPyCall(np.matmul, _ALL, most=2, contracts=True),
     "vdot": NumPyCall(np.vdot, _REAL, most=2),
-    "searchsorted": NumPyCall(
-        np.searchsorted,
-        _REAL,
-        2,
-        options_of(side=frozenset({"left", "right"}), sorter=ArgumentKind.NONE),
-        is_bounded=True,
-    ),
     "dot": NumPyCall(_dot, _ALL, most=2, contracts=True),
     "inner": NumPyCall(_inner, _ALL, most=2, contracts=True),
     "arange": NumPyCall(
@@ -546,15 +554,6 @@ ROWS: Final[dict[str, NumPyCall]] = {
             start=ArgumentKind.INT, stop=ArgumentKind.INT | ArgumentKind.NONE, step=ArgumentKind.INT
         ),
     ),
-    "sliding_window_view": NumPyCall(
-        _show_windows,
-        _ALL,
-        options=options_of(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
-    ),
-    "take": NumPyCall(_take, _ALL, most=2, options=AXIS),
-    "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
-    "linalg.inv": NumPyCall(np.linalg.inv, "d"),
-    "linalg.cholesky": NumPyCall(_factorise, "d"),
 }
 
 

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import FunctionType, NoneType
+from sys import _getframe as frame_of
+from types import CodeType, FunctionType, NoneType
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -38,24 +39,26 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import CallProgram, LooksAt, learn
+from xarr.calls.concrete_values import device_beside, plain_operand, small_value
 from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
-from xarr.calls.operands import observers
+from xarr.calls.operands import are_in_force, observers
 from xarr.calls.repeated_calls import (
-    LONGEST,
     MISSED,
-    MOST_PARTS,
+    MOST_KEPT_BYTES,
     PLAIN_KINDS,
+    KnownCall,
+    Recorded,
     RepeatedCall,
-    RepeatedCalls,
     tell,
 )
-from xarr.calls.small_values import small_value
 from xarr.calls.value_calls import VALUE_ROWS
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.graph import Node
+from xarr.ir.graph import Node, postorder
+from xarr.ir.source import known_files, locate, own_files
+from xarr.ir.types import PLAIN, TensorType
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle
+from xarr.runtime.handles import Handle, wrap_leaf
 from xarr.runtime.small_ops import MOST_BYTES
 from xarr.runtime.trace_stack import recording
 
@@ -67,6 +70,13 @@ R = TypeVar("R")
 
 #: Calls of a kind before one is remembered.
 CALLS_BEFORE: Final = 3
+#: Calls of a function that are kept, and lines.
+_MOST_KEPT: Final = 1024
+#: Items of the longest list of arguments that is looked at.
+_LONGEST: Final = 64
+#: Parts of a key from which on no list is added.
+_MOST_PARTS: Final = 256
+_SIMPLE: Final = PLAIN_KINDS | {type, *[type(np.dtype(char)) for char in PLAIN]}
 #: Calls that are remembered under the same settings, and kinds of calls that are counted.
 _MOST_REMEMBERED: Final = 1024
 _MOST_COUNTED: Final = 4096
@@ -102,6 +112,151 @@ class RememberedCalls(dict[tuple[Any, ...], Program | None]):
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
         self[key] = program
+
+
+# --- calls at their lines ---------------------------------------------------------------------------------------
+
+
+class RepeatedCalls(dict[Any, KnownCall]):
+    """The calls of one function that are recorded or computed again, by keys that are quick to make."""
+
+    def __init__(self) -> None:
+        #: What runs the function, before which these come as soon as there are any.
+        self.host: Any = None
+        #: By keys: how often calls without arrays came that are not kept.
+        self.counts: dict[Any, int] = {}
+        #: By an instruction, as its address: it, and the replay of the last call there.
+        self.lines: dict[int, tuple[CodeType, int, Run]] = {}
+        #: By an instruction and the key: the call, its replay, and the state for which that was written.
+        self.replays: dict[tuple[int, Any], tuple[KnownCall, Run, tuple[object, object]]] = {}
+        #: Whether a call of values was added that is to be written for its line.
+        self.is_new = False
+
+    def add(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: KnownCall, has_values: bool = True
+    ) -> None:
+        """Keep a call; has_values: whether its Arrays have small values."""
+        key = _key_of(args, kwargs, call.by_values) if has_values or not call.by_values else None
+        if key is not None:
+            self.is_new = call.by_values
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[key] = call
+            if not are_in_force(call.state):
+                call.state = config.state()
+            if self.host is not None and self.host.front is None:
+                self.host.try_first(self.put_before)
+
+    def note_constant(self, args: tuple[Any, ...], kwargs: dict[str, Any], made: Handle) -> None:
+        """Count a call without arrays, and keep what it gives, constants alone, once it has come often."""
+        key = _key_of(args, kwargs)
+        if key is None or key in self:
+            return
+        if len(self.counts) >= _MOST_KEPT:
+            self.counts.clear()
+        count = self.counts[key] = self.counts.get(key, 0) + 1
+        if count > CALLS_BEFORE and made._value.nbytes <= MOST_KEPT_BYTES:
+            result = Recorded(postorder([made._node]))
+            result.value = made._value
+            self.add(args, kwargs, RepeatedCall([result], None, (), ()))
+
+    def put_before(self, run: Run) -> Run:
+        """Make of `run` what records calls again, and leaves others to it."""
+        lines, kind = self.lines, handles.array_class()
+
+        def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            frame = frame_of(2)
+            while (code := frame.f_code).co_filename in own_files and frame.f_back is not None:
+                frame = frame.f_back
+            instruction = frame.f_lasti
+            if code.co_filename not in known_files:
+                location = locate(frame)
+                if location is None:
+                    return run(args, kwargs)
+                code, instruction = location
+            last = lines.get(id(code) + instruction)
+            if last is not None and last[0] is code and last[1] == instruction:
+                result = last[2](args, kwargs)
+                if result is not MISSED:
+                    return result
+            result = MISSED
+            if not (args and type(args[0]) is kind and args[0]._shown is None):
+                replay = self._replay_at(args, kwargs, (code, instruction))
+                result = MISSED if replay is None else replay(args, kwargs)
+            if result is MISSED:
+                result = run(args, kwargs)
+                if self.is_new:
+                    self.is_new = False
+                    self._replay_at(args, kwargs, (code, instruction), True)
+            return result
+
+        return run_again
+
+    def _replay_at(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        location: tuple[CodeType, int],
+        by_values: bool = False,
+    ) -> Run | None:
+        """The replay of a call at a line, written if need be; None for one that is not known."""
+        key = _key_of(args, kwargs, by_values)
+        call = None if key is None else self.get(key)
+        if call is None or not are_in_force(call.state):
+            return None
+        code, instruction = location
+        address = id(code) + instruction
+        known = self.replays.get((address, key))
+        if known is None or known[0] is not call or known[2] is not call.state:
+            if len(self.replays) >= _MOST_KEPT:
+                self.replays.clear()
+                self.lines.clear()
+            known = self.replays[address, key] = call, call.write_replay(args, kwargs, location), call.state
+        self.lines[address] = code, instruction, known[1]
+        return known[1]
+
+
+def _key_of(args: tuple[Any, ...], kwargs: dict[str, Any], by_values: bool = False) -> Any:
+    """A key of a call, by the nodes of its Arrays, or by their values; None where one has none."""
+    if len(args) == 1 and not kwargs and type(args[0]) is handles._array_class and not by_values:
+        node = args[0]._shown
+        return None if node is None else (node.type, node.device)
+    parts: list[Any] = [by_values]
+    if not _list_parts((*args, *kwargs.values()) if kwargs else args, parts, by_values):
+        return None
+    return (*parts, *kwargs)
+
+
+def _list_parts(values: Any, parts: list[Any], by_values: bool) -> bool:
+    """Add to a key what tells `values` from others; whether that is possible."""
+    for value in values:
+        kind = type(value)
+        if kind is handles._array_class and by_values:
+            own = value._value
+            if own is None:
+                return False
+            is_array = type(own) is np.ndarray
+            parts += (own.dtype.char, own.shape, value._device) if is_array else (type(own), value._device)
+        elif kind is handles._array_class:
+            node = value._shown
+            if node is None:
+                return False
+            parts += (node.type, node.device)
+        elif kind in _SIMPLE:
+            parts += (kind, value)
+        elif kind is tuple or kind is list:
+            parts += (kind, len(value))
+            is_long = len(value) > _LONGEST or len(parts) > _MOST_PARTS  # also a list that holds itself
+            if is_long or not _list_parts(value, parts, by_values):
+                return False
+        elif kind is float:
+            parts += (kind, tell(value))
+        else:
+            return False
+    return True
+
+
+# --- the first calls, and those at other lines --------------------------------------------------------------------
 
 
 _tables: Final[dict[tuple[Any, ...], RememberedCalls]] = {}
@@ -144,12 +299,15 @@ def remembering(
             known = remembered_calls()
         if known is None:
             return function(*args, **kwargs)
+        passed = args
+        if np.ndarray in map(type, args) and not obstacles:
+            args = tuple(map(_hold, args))
         parts: list[Any] = [function]
         arrays: list[Handle] = []
         values: list[Any] = []
         for value in (*args, *kwargs.values()) if kwargs else args:
             if not _describe(value, parts, arrays, values):
-                return function(*args, **kwargs)
+                return function(*passed, **kwargs)
         device = _device_of_values(arrays, values)
         nodes: list[Node] | None = None
         if device is None:
@@ -170,13 +328,24 @@ def remembering(
                 arrays, values = program.others(arrays), program.others(values)
                 nodes = None if nodes is None else program.others(nodes)
             program = by_values
-        elif repeated is not None and isinstance(program, RepeatedCall):
-            repeated.add(args, kwargs, program)
+        elif repeated is not None and program is not None and args is passed:
+            repeated.add(args, kwargs, program, nodes is None)
         if program is not None:
             result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
-        return function(*args, **kwargs) if result is MISSED else result
+        return function(*passed, **kwargs) if result is MISSED else result
 
     return call
+
+
+def _hold(argument: Any) -> Any:
+    """An Array with a copy of a small array of NumPy's, which goes along with others; other arguments as they are."""
+    if type(argument) is not np.ndarray or not argument.ndim or plain_operand(argument) is None:
+        return argument
+    device = device_beside()
+    if device is None:
+        return argument
+    value = np.array(argument, order="C")
+    return wrap_leaf(TensorType(value.shape, value.dtype), value, device, False, None)
 
 
 def _device_of_values(arrays: list[Handle], values: list[Any]) -> Device | None:
@@ -222,7 +391,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
     elif kind is float or kind is complex:
         parts += (kind, tell(value))
     elif kind is list or kind is tuple:
-        if len(value) > LONGEST or len(parts) > MOST_PARTS:  # also of a list that holds itself
+        if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
             return False
         parts += (kind, len(value))
         for item in value:
@@ -301,7 +470,10 @@ def runner(function: Callable[..., Any]) -> Runner | HostFunction:
     """Give the runner of `function`, called by `run(args, kwargs)`: by NumPy's where that is sure, else remembered."""
     repeated = RepeatedCalls()
     remembered = remembering(function, repeated)
-    repeated.host = own = host_function(function, remembered) or Runner(remembered)
+    host = host_function(function, remembered)
+    if host is not None:
+        host.note_constant = repeated.note_constant
+    repeated.host = own = host or Runner(remembered)
     return own
 
 

@@ -1,7 +1,7 @@
-"""What the results of remembered calls are made by, and calls that record the same nodes again.
+"""What the results of remembered calls are made by, and calls that record the same nodes or compute the same again.
 
-A call that records is kept by its key, and written as a Python function for each line of the user's that it is made at,
-which tells by identity that the arguments are those that it was written for:
+A call is kept by its key, and written as a Python function for each line of the user's that it is made at, which tells
+by identity that the arguments are those that it was written for; here one that records:
 
     def write(A, b0, b1, b2, b3, …):
         def replay(args, kwargs):
@@ -21,18 +21,20 @@ from functools import lru_cache
 from sys import _getframe as frame_of
 from textwrap import indent
 from types import CodeType, NoneType
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
-from xarr.calls.operands import are_in_force, observers
-from xarr.calls.small_values import small_value, wrap_recipe
+from xarr.calls.concrete_values import small_value, wrap_recipe
+from xarr.calls.operands import observers
+from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, next_serial, postorder
 from xarr.ir.op import Op
-from xarr.ir.source import known_files, locate, own_files
-from xarr.ir.types import PLAIN, TensorType, Type
+from xarr.ir.source import locate
+from xarr.ir.types import TensorType, Type
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
 from xarr.runtime.small_ops import apply_op
@@ -45,22 +47,13 @@ Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 #: What is given for a call that the function itself is to be called for.
 MISSED: Final[Any] = object()
 
-#: Calls of a function that are kept, and lines.
-_MOST_KEPT: Final = 1024
 #: Bytes of a constant whose value is kept beside the program that records it.
 MOST_KEPT_BYTES: Final = 2**15
 #: From here on a chain of constants is evaluated when it is recorded.
 _DEEPEST: Final = 8
-#: Items of the longest list of arguments that is looked at.
-LONGEST: Final = 64
-#: Parts of a key from which on no list is added.
-MOST_PARTS: Final = 256
 
 #: Arguments that are equal only if they mean the same, once their types are.
 PLAIN_KINDS: Final = frozenset({int, str, bool, NoneType, type(...)})
-_SIMPLE: Final = PLAIN_KINDS | {type, *[type(np.dtype(char)) for char in PLAIN]}
-_SIMPLE_OR_FLOAT: Final = _SIMPLE | {float}
-_INTS: Final = frozenset({int})
 
 
 def tell(number: complex) -> Any:
@@ -204,15 +197,47 @@ class RecordedNode(NamedTuple):
         return (*location, *self.function) if location else ()
 
 
-class RepeatedCall:
-    """A call as the nodes that it records, of which no value is looked at.
+class KnownCall:
+    """A call that is known: as the nodes that it records, or as a program over the values of its arrays.
 
-    results, join: as those of `CallProgram`; rows: the nodes, which are counted on from those of the arrays; few: the
-    numbers of the arrays with few elements, which some op may ask for first; state: the settings under which they are
-    recorded, by identity.
+    results: for each leaf of the result what makes it; join: list or tuple, None for a result that is one Array; state:
+    the settings under which it is known, by identity.
+    rows: the nodes, which are counted on from those of the arrays; few: the numbers of the arrays with few elements,
+    which some op may ask for first.
+    program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
+    are the same each time, None for none; exposed: the numbers of the arrays whose memory results may share.
+    by_values: whether the arrays have small values that the program is for.
     """
 
-    __slots__ = ("few", "join", "results", "rows", "state")
+    __slots__ = ("bound", "exposed", "few", "join", "program", "results", "rows", "state")
+    by_values: ClassVar[bool] = False
+    program: Callable[..., Sequence[Any]] | None
+
+    def __init__(self, results: list[Result], join: Callable[[list[Any]], Any] | None) -> None:
+        self.results, self.join, self.state = results, join, config.state()
+        self.program = None
+        self.bound: tuple[Any, ...] = ()
+        self.exposed: tuple[int, ...] = ()
+        self.rows: tuple[RecordedNode, ...] = ()
+        self.few: tuple[int, ...] = ()
+
+    def finish(self, arrays: list[Handle], made: Sequence[Any], location: Location) -> Any:
+        """The result, of the nodes of the arrays and the others, or of what the program computed."""
+        if self.join is None:
+            return self.results[0].make(arrays, made, location)
+        return self.join([result.make(arrays, made, location) for result in self.results])
+
+    def write_replay(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
+    ) -> Run:
+        """The function for calls like this one at a line, which gives MISSED for any other."""
+        return _LineWriter(self, location).write(args, kwargs)
+
+
+class RepeatedCall(KnownCall):
+    """A call as the nodes that it records, of which no value is looked at."""
+
+    __slots__ = ()
 
     def __init__(
         self,
@@ -221,8 +246,8 @@ class RepeatedCall:
         rows: tuple[RecordedNode, ...],
         few: tuple[int, ...],
     ) -> None:
-        self.results, self.join, self.rows, self.few = results, join, rows, few
-        self.state = config.state()
+        super().__init__(results, join)
+        self.rows, self.few = rows, few
 
     def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
         """As `run`: what few elements with values become is large."""
@@ -238,27 +263,15 @@ class RepeatedCall:
             made.append(row.record(tuple([made[each] for each in row.operands]), location))
         return self.finish(arrays, made, location)
 
-    def finish(self, arrays: list[Handle], made: Sequence[Node], location: Location) -> Any:
-        """The result, of the nodes of the arrays and the others."""
-        if self.join is None:
-            return self.results[0].make(arrays, made, location)
-        return self.join([result.make(arrays, made, location) for result in self.results])
-
-    def write_replay(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
-    ) -> Run:
-        """The function for calls like this one at a line, which gives MISSED for any other."""
-        return _LineWriter(self, location).write(args, kwargs)
-
 
 class _LineWriter:
     """The text of a replay, and what its names stand for.
 
-    nodes: the names of the nodes of the call, by their numbers; shared: those that hang on no array; arrays: the
-    expressions of the arrays.
+    nodes: the names of the nodes of the call, by their numbers, or of the values of its arrays; shared: those that hang
+    on no array; arrays: the expressions of the arrays.
     """
 
-    def __init__(self, call: RepeatedCall, location: tuple[CodeType, int]) -> None:
+    def __init__(self, call: KnownCall, location: tuple[CodeType, int]) -> None:
         self.call, self.location = call, location
         self.conditions: list[str] = []
         self.nodes: list[str] = []
@@ -282,8 +295,13 @@ class _LineWriter:
         self.conditions.append(
             f"config['_global'] is {settings} and overrides() is {overridden} and not recording and not observers"
         )
-        lines = [line for row in self.call.rows if (line := self.record(row))]
-        text = "\n".join([*lines, f"return {self.result()}"])
+        if not self.call.by_values:
+            lines = [line for row in self.call.rows if (line := self.record(row))]
+            lines.append(f"return {self.result()}")
+        else:
+            self.conditions.insert(0, "not obstacles")
+            lines = self.compute()
+        text = "\n".join(lines)
         names = ", ".join([f"b{index}" for index in range(len(self.values))])
         return _writer(
             f"def write(A, {names}):\n"
@@ -297,7 +315,9 @@ class _LineWriter:
     def expect(self, expression: str, value: Any, is_inside: bool = False) -> None:
         """Add the condition that an argument is as `value`."""
         kind, expected = type(value), self.conditions
-        if kind is handles._array_class:
+        if kind is handles._array_class and self.call.by_values:
+            self.expect_value(expression, value)
+        elif kind is handles._array_class:
             node, number = value._node, len(self.nodes)
             self.nodes.append(f"n{number}")
             self.arrays.append(expression)
@@ -317,6 +337,39 @@ class _LineWriter:
             # Floats by identity alone where equal ones may mean something else.
             is_known = kind is not float or tell(value) is value
             expected.append(f"({expression} is {name}{f' or {is_equal}' if is_known else ''})")
+
+    def expect_value(self, expression: str, array: Handle) -> None:
+        """As `expect`, of an Array with a small value."""
+        own, name = array._value, f"v{len(self.nodes)}"
+        self.arrays.append(expression)
+        text = f"type({expression}) is A and type({name} := {expression}._value) is {self.name(type(own))}"
+        if type(own) is np.ndarray:
+            self.nodes.append(name)
+            text += f" and {name}.dtype is {self.name(own.dtype)} and {name}.shape == {own.shape}"
+        else:
+            self.nodes.append(f"asarray({name})")
+        self.conditions.append(f"{text} and {expression}._device is {self.name(array._device)}")
+
+    def compute(self) -> list[str]:
+        """The lines that compute the result of values, of which the program may say that it is no call like others."""
+        call, location = self.call, self.name(self.location)
+        lines = ["c = ()"]
+        if call.program is not None:
+            exposed = [self.arrays[index] for index in call.exposed]
+            lines = [f"if (n := {each}._shown) is not None: n.exposed = True" for each in exposed]
+            operands = ", ".join([*self.nodes, *map(self.name, call.bound)])
+            computed = f"{self.name(call.program)}({operands})"
+            lines += ["try:", f"    c = {computed}", "except XarrError:", "    return MISSED"]
+        result = call.results[0]
+        inner = result.inner if isinstance(result, PartOf) and len(result.steps) == 1 else result
+        if call.join is not None or type(inner) is not Computed:
+            return [*lines, f"return {self.name(call.finish)}([{', '.join(self.arrays)}], c, {location})"]
+        fields = f"{self.name(inner.type)}, c[{inner.index}], {self.name(inner.device)}"
+        text = f"wrap_leaf({fields}, {inner.is_exposed}, {location})"
+        if isinstance(result, PartOf):
+            step, argument = map(self.name, result.steps[0])
+            text = f"mark({self.arrays[result.index]}, {text}, {step}, {argument})"
+        return [*lines, f"return {text}"]
 
     def record(self, row: RecordedNode) -> str:
         """The line that records a node; "" for one that the calls of this line share."""
@@ -400,6 +453,7 @@ def node_text(
 _FILE: Final = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}<replay>"
 _SCOPE: Final[dict[str, Any]] = {
     **{"Node": Node, "new": object.__new__, "next_serial": next_serial, "apply_op": apply_op},
+    **{"obstacles": obstacles, "asarray": np.asarray, "XarrError": XarrError, "wrap_leaf": wrap_leaf},
     **{"mark": mark, "wrap": wrap, "MISSED": MISSED, "recording": recording, "observers": observers},
     # Its dict: reading an attribute of an object whose class has `__getattr__` takes three times as long.
     **{"config": config.__dict__, "overrides": config._overrides.get},
@@ -411,106 +465,3 @@ def _writer(text: str) -> Callable[..., Run]:
     scope = dict(_SCOPE)
     exec(compile(text, _FILE, "exec"), scope)
     return scope["write"]  # type: ignore[no-any-return]
-
-
-class RepeatedCalls(dict[Any, RepeatedCall]):
-    """The calls of one function that are recorded again, by keys that are quick to make."""
-
-    def __init__(self) -> None:
-        #: What runs the function, before which these come as soon as there are any.
-        self.host: Any = None
-        #: By an instruction, as its address: it, and the replay of the last call there.
-        self.lines: dict[int, tuple[CodeType, int, Run]] = {}
-        #: By an instruction and the key: the call, its replay, and the state for which that was written.
-        self.replays: dict[tuple[int, Any], tuple[RepeatedCall, Run, tuple[object, object]]] = {}
-
-    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: RepeatedCall) -> None:
-        key = _key_of(args, kwargs)
-        if key is not None:
-            if len(self) >= _MOST_KEPT:
-                self.clear()
-            self[key] = call
-            if not are_in_force(call.state):
-                call.state = config.state()
-            if self.host is not None and self.host.front is None:
-                self.host.try_first(self.put_before)
-
-    def put_before(self, run: Run) -> Run:
-        """Make of `run` what records calls again, and leaves others to it."""
-        lines, kind = self.lines, handles.array_class()
-
-        def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if args and type(args[0]) is kind and args[0]._shown is None:
-                return run(args, kwargs)
-            frame = frame_of(2)
-            while (code := frame.f_code).co_filename in own_files and frame.f_back is not None:
-                frame = frame.f_back
-            instruction = frame.f_lasti
-            if code.co_filename not in known_files:
-                location = locate(frame)
-                if location is None:
-                    return run(args, kwargs)
-                code, instruction = location
-            last = lines.get(id(code) + instruction)
-            if last is not None and last[0] is code and last[1] == instruction:
-                result = last[2](args, kwargs)
-                if result is not MISSED:
-                    return result
-            replay = self._replay_at(args, kwargs, (code, instruction))
-            result = MISSED if replay is None else replay(args, kwargs)
-            return run(args, kwargs) if result is MISSED else result
-
-        return run_again
-
-    def _replay_at(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
-    ) -> Run | None:
-        """The replay of a call at a line, written if need be; None for one that is not recorded again."""
-        key = _key_of(args, kwargs)
-        call = None if key is None else self.get(key)
-        if call is None or not are_in_force(call.state):
-            return None
-        code, instruction = location
-        address = id(code) + instruction
-        known = self.replays.get((address, key))
-        if known is None or known[0] is not call or known[2] is not call.state:
-            if len(self.replays) >= _MOST_KEPT:
-                self.replays.clear()
-                self.lines.clear()
-            known = self.replays[address, key] = call, call.write_replay(args, kwargs, location), call.state
-        self.lines[address] = code, instruction, known[1]
-        return known[1]
-
-
-def _key_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A key of a call; None for Arrays that hold values alone."""
-    if len(args) == 1 and not kwargs and type(args[0]) is handles._array_class:
-        node = args[0]._shown
-        return None if node is None else (node.type, node.device)
-    parts: list[Any] = []
-    if not _list_parts((*args, *kwargs.values()) if kwargs else args, parts):
-        return None
-    return (*parts, *kwargs)
-
-
-def _list_parts(values: Any, parts: list[Any]) -> bool:
-    """Add to a key what tells `values` from others; whether that is possible."""
-    for value in values:
-        kind = type(value)
-        if kind is handles._array_class:
-            node = value._shown
-            if node is None:
-                return False
-            parts += (node.type, node.device)
-        elif kind in _SIMPLE:
-            parts += (kind, value)
-        elif kind is tuple or kind is list:
-            parts += (kind, len(value))
-            is_long = len(value) > LONGEST or len(parts) > MOST_PARTS  # also a list that holds itself
-            if is_long or not _list_parts(value, parts):
-                return False
-        elif kind is float:
-            parts += (kind, tell(value))
-        else:
-            return False
-    return True

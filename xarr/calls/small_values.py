@@ -8,6 +8,7 @@ not sure gives None, and then the function of the NumPy level is called, which s
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from itertools import zip_longest
@@ -18,19 +19,25 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
-from xarr import backend as backends
+from xarr.base.at_once.complex_quotients import are_ordinary
 from xarr.base.at_once.numpy_calls import EXACT, EXACT_SINGLE, GREATEST_SINGLE
 from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
 from xarr.base.at_once.obstacles import Obstacle
-from xarr.base.configuration import current as config
 from xarr.base.typing import Array
-from xarr.ir.device import Device
-from xarr.ir.graph import Node
+from xarr.calls.concrete_values import (
+    PYTHONS,
+    device_beside,
+    join,
+    plain_operand,
+    plain_value,
+    small_value,
+    wrap_constant,
+    wrap_value,
+)
 from xarr.ir.source import location_of, user_files
-from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, TensorType, has_plain_elements
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, has_plain_elements
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, Recipe, content_of, may_be_small
-from xarr.runtime.small_ops import pending_value, small_ops
+from xarr.runtime.handles import Handle, may_be_small
 from xarr.runtime.view_tracking import is_put_back
 
 Compute = Callable[[Any, Any], Any]
@@ -39,9 +46,7 @@ Compute = Callable[[Any, Any], Any]
 _GREATEST: Final = 2**63 - 1
 _BITS: Final = 64
 _FLOAT64: Final = np.dtype(np.float64)
-#: NumPy's classes of the element types that Python computes in.
-_PYTHONS: Final = {np.float64: float, np.int64: int, np.bool_: bool}
-_OF_PYTHONS: Final = {own: kind for kind, own in _PYTHONS.items()}
+_OF_PYTHONS: Final = {own: kind for kind, own in PYTHONS.items()}
 _WIDE: Final = frozenset("dD")
 #: Element types beside which a complex number of Python's makes complex128.
 _BESIDE_COMPLEX: Final = frozenset(map(np.dtype, (np.complex128, np.float64, np.int64)))
@@ -64,121 +69,7 @@ def stand_against(ints: np.dtype[Any]) -> Obstacle | None:
 _OBSTACLE: Final = stand_against(np.dtype(np.intp))
 
 
-# --- values of Arrays -----------------------------------------------------------------------------------
-
-
-def small_value(array: Handle) -> Any:
-    """The small value of an Array, as its `_value` holds it; None if it has none, or not where NumPy computes."""
-    value, node = array._value, array._shown
-    if value is not None or node is None:
-        return value
-    type_ = node.type
-    if type(type_) is not TensorType or not type_.is_plain:
-        return None
-    value, device = node.value, node.device
-    if device is not None and not device.backend.computes_small_ops:
-        return None
-    is_constant = value is None
-    if is_constant:
-        value = _pending_value(node)
-        if node.value is not None:
-            device = node.device
-        # Constants have values only beside others, on their device; one that has been computed with is none.
-        if node.value is None and device is backends.default_device():
-            device = None
-        is_constant = node.value is None
-    if type(value) is not ndarray or (device is None and not is_constant):
-        return None
-    held = value if value.ndim else plain_value(value[()])
-    # From here to the last line nothing is called: another thread may write to the Array, or give it away.
-    if array._shown is node and (node.value is value or (is_constant and node.value is None is device)):
-        array._device = device
-        array._value = held
-        return held
-    return None
-
-
-def _pending_value(node: Any) -> Any:
-    table = None if node.traced else small_ops()
-    device = backends.default_device() if node.device is None else node.device
-    if table is None or not device.backend.computes_small_ops:
-        return None
-    return pending_value(table, node, device)
-
-
-def plain_value(value: Any) -> Any:
-    """Give what an Array holds for a scalar of NumPy's: a Python number where Python computes in its type."""
-    return value.item() if type(value) in _PYTHONS else value
-
-
-def wrap_value(value: Any, device: Device, frame: FrameType) -> Array:
-    """An Array that holds a small value that nothing else sees, made by the user's line in `frame`."""
-    code = frame.f_code
-    result = _new(handles._array_class)
-    result._shown = None
-    result._value = value
-    result._device = device
-    result._location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
-    return result  # type: ignore[return-value]
-
-
-#: Recipes that lie over one another at most: what is made of more is a value.
-_DEEPEST: Final = 8
-
-
-def wrap_constant(
-    value: Any, function: Callable[..., Any], operands: tuple[Any, ...], frame: FrameType
-) -> Array | None:
-    """An Array with the small value of constants alone, of which `function` of the operands records a node.
-
-    None where constants have no values.
-    """
-    device = _device_of_constants()
-    if device is None:
-        return None
-    depth, own = 1, []
-    for each in operands:
-        if isinstance(each, Handle):
-            each = content_of(each)
-            if each.depth >= depth:
-                depth = each.depth + 1
-        own.append(each)
-    if depth > _DEEPEST:
-        nodes = [each.node() if type(each) is Recipe else each for each in own]
-        devices = [each.device for each in nodes if isinstance(each, Node) and each.device is not None]
-        return wrap_value(value, devices[0] if devices else device.uncommitted, frame)
-    result = _new(handles._array_class or handles.array_class())
-    result._shown = None
-    result._value = value
-    result._device = result._part = None
-    code = frame.f_code
-    location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
-    result._location = Recipe(function, own, location, device.name, depth)
-    return result  # type: ignore[return-value]
-
-
-#: The settings by identity, and the device on which constants are computed under them; None for none.
-_known: tuple[tuple[object, object], Device | None] = ((None, None), None)
-
-
-def _device_of_constants() -> Device | None:
-    global _known
-    state, device = _known
-    if not config.is_in(state):
-        state, device = config.state(), backends.default_device()
-        device = device if device.backend.computes_small_ops else None
-        _known = state, device
-    return device
-
-
-def wrap_recipe(value: Any, recipe: Recipe) -> Array:
-    """An Array with the small value of constants alone, and the recipe of its node."""
-    result = _new(handles._array_class)
-    result._shown = None
-    result._value = value
-    result._device = result._part = None
-    result._location = recipe
-    return result  # type: ignore[return-value]
+# --- methods of one Array ---------------------------------------------------------------------------------
 
 
 def show_small_value(array: Handle, result: Handle) -> bool:
@@ -204,20 +95,30 @@ def negate(array: Handle, frame: FrameType) -> Array | None:
 
 
 def raise_to_number(array: Handle, exponent: float, frame: FrameType) -> Array | None:
-    """array ** exponent of an array of float64, where that is no root or square; None for others."""
-    value = array._value
-    if type(value) is not ndarray or value.dtype is not _FLOAT64 or array._device is None:
+    """array ** exponent of float64, where that is a root, or no square; None for others."""
+    value, device = array._value, array._device
+    is_array = type(value) is ndarray and value.dtype is _FLOAT64
+    if exponent == 0.5 and (is_array or (type(value) is float and value >= 0)):
+        power = math.sqrt(value) if type(value) is float else call_quietly(np.sqrt, value)
+    elif is_array and exponent not in _OWN_POWERS and -EXACT <= exponent <= EXACT:
+        power = call_quietly(np.power, value, float(exponent))
+    else:
         return None
-    device = array._device
-    if exponent in _OWN_POWERS or not -EXACT <= exponent <= EXACT:
-        return None
-    return wrap_value(call_quietly(np.power, value, float(exponent)), device, frame)
+    if device is None:
+        return wrap_constant(power, operator.pow, (array, exponent), frame)
+    return wrap_value(power, device, frame)
 
 
 #: Exponents of which NumPy's operator, its function and the op have ways of their own.
 _OWN_POWERS: Final = frozenset({-1.0, 0.0, 0.5, 1.0, 2.0})
 
 
+#: From which float on, and below which, an integer type holds them without their fractions.
+_LIMITS: Final = {
+    dtype: (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max + 1))
+    for dtype in map(np.dtype, PLAIN)
+    if dtype.kind in "iu"
+}
 #: By the kind of elements those that NumPy converts them to as xarr does: floats to integers if these hold them.
 _CONVERTED: Final = {"b": "biufc", "i": "biufc", "u": "biufc", "f": "biufc", "c": "c"}
 
@@ -231,9 +132,10 @@ def convert_small(array: Handle, dtype: np.dtype[Any], frame: FrameType) -> Arra
     if dtype.kind not in _CONVERTED.get(kind, ""):
         return None
     if kind == "f" and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        # Of NaN no comparison holds; the greatest integers may be no floats.
-        if value.size and not (limits.min <= value.min() and value.max() < limits.max / 2):
+        least, most = _LIMITS[dtype]
+        # Of NaN no comparison holds.
+        low, high = np.minimum.reduce(value, None, initial=0), np.maximum.reduce(value, None, initial=0)
+        if not (least <= low and high < most):
             return None
     if value.size * dtype.itemsize > MOST_PLAIN_BYTES or not value.ndim:
         return None
@@ -248,13 +150,6 @@ def magnitude(array: Handle, frame: FrameType) -> Array | None:
     return wrap_value(abs(value), array._device, frame)
 
 
-def join(first: Device | None, second: Device | None) -> Device | None:
-    """The device of a result of values on these two; None if both are made of constants, or if they differ."""
-    if first is None or second is None:
-        return first or second
-    return first.committed if first.committed is second.committed else None
-
-
 # --- functions of each element ----------------------------------------------------------------------------
 
 #: The codes of the element types of Python numbers.
@@ -262,18 +157,25 @@ _CHARS: Final = {float: "d", int: np.dtype(np.int64).char, bool: "?"}
 
 
 def apply_ufunc(
-    ufuncs: dict[str, Any], array: Handle, frame: FrameType, record: Callable[..., Any]
+    ufuncs: dict[str, Any], array: Handle | ndarray[Any, Any], frame: FrameType, record: Callable[..., Any]
 ) -> Array | None:
-    """Apply the function in `ufuncs` for the code of its element type to an Array; None if there is none.
+    """Apply the function in `ufuncs` for the code of its element type to an array; None if there is none.
 
     record: the function of the NumPy level.
     """
-    value = array._value
-    if value is None:
-        value = small_value(array)
+    if isinstance(array, ndarray):
+        value = plain_operand(array) if array.ndim else None
+        device = device_beside()
+        if device is None:
+            return None
+    else:
+        value = array._value
+        if value is None:
+            value = small_value(array)
+        device = None if value is None else array._device
     if value is None:
         return None
-    call, device = ufuncs.get(_CHARS.get(type(value)) or value.dtype.char), array._device
+    call = ufuncs.get(_CHARS.get(type(value)) or value.dtype.char)
     if call is None:
         return None
     try:
@@ -312,6 +214,14 @@ def apply_ufunc_of_two(
             device, char = first._device, _char_beside(right, left)
         elif is_second and type(left) in _NUMBERS:
             device, char = second._device, _char_beside(left, right)
+        elif type(left) is ndarray and type(right) is ndarray:  # one of them NumPy's own
+            own = first if is_first else second
+            device = (own._device if is_first or is_second else None) or device_beside()
+            if device is None:
+                return None
+            char = left.dtype.char if left.dtype is right.dtype and has_plain_elements(left.dtype) else ""
+            if not (left.ndim and right.ndim and _are_few(left, right)):
+                return None
         else:
             return None
         call = ufuncs.get(char)
@@ -370,13 +280,16 @@ class SmallOperator:
     """An operator of Python's on small values.
 
     call: the operator; numbers: that of two Python numbers of which not both are floats; refused: kinds of elements
-    that only the NumPy level knows.
+    that only the NumPy level knows, but for values of which `is_sure`, if it is there, says otherwise.
     """
 
-    __slots__ = ("call", "numbers", "record", "refused", "takes_floats")
+    __slots__ = ("call", "is_sure", "numbers", "record", "refused", "takes_floats")
 
-    def __init__(self, call: Compute, numbers: Compute, refused: str = "") -> None:
+    def __init__(
+        self, call: Compute, numbers: Compute, refused: str = "", is_sure: Compute | None = None
+    ) -> None:
         self.call, self.numbers, self.refused = call, numbers, frozenset(refused)
+        self.is_sure = is_sure
         #: The function of the NumPy level, set when that is defined.
         self.record: Callable[..., Any] = call
         self.takes_floats = "f" not in refused
@@ -404,6 +317,15 @@ class SmallOperator:
                 if left is None:
                     return None
             device = array._device
+        elif type(other) is ndarray:
+            if left is None:
+                left = small_value(array)
+            right = plain_operand(other)
+            if left is None or right is None:
+                return None
+            device = array._device or device_beside()
+            if device is None:
+                return None
         else:
             return None
         try:
@@ -446,14 +368,23 @@ class SmallOperator:
         return result  # type: ignore[return-value]
 
     def combine_reflected(self, number: Any, array: Handle, frame: FrameType) -> Array | None:
-        """`number` and then `array`, as `combine`."""
+        """`number`, or an array of NumPy's, and then `array`, as `combine`."""
         is_weak = type(number) in _OPERANDS
-        if not is_weak and type(number) not in _SCALARS:
+        if is_weak:
+            left = number
+        elif type(number) in _SCALARS:
+            left = plain_value(number)
+        elif type(number) is ndarray:
+            left = plain_operand(number)
+        else:
             return None
-        left, right = number if is_weak else plain_value(number), array._value
+        right = array._value
         if right is None:
             right = small_value(array)
-        if right is None:
+        if right is None or left is None:
+            return None
+        device = array._device
+        if device is None and type(number) is ndarray and (device := device_beside()) is None:
             return None
         try:
             if type(right) is float and type(left) is float:
@@ -466,7 +397,6 @@ class SmallOperator:
             return None
         if value is None:
             return None
-        device = array._device
         if device is None:
             return wrap_constant(value, self.record, (number, array), frame)
         return wrap_value(value, device, frame)
@@ -485,7 +415,8 @@ class SmallOperator:
             if not _are_few(left, right):
                 return None
             kind = left.dtype.kind + right.dtype.kind if self.refused else ""
-        if self.refused and not self.refused.isdisjoint(kind):
+        is_refused = bool(self.refused) and not self.refused.isdisjoint(kind)
+        if is_refused and not (self.is_sure is not None and self.is_sure(left, right)):
             return None
         call = np.multiply if self.call is operator.mul and _are_complex_numbers(left, right) else self.call
         try:
@@ -509,7 +440,7 @@ def _are_complex_numbers(left: Any, right: Any) -> bool:
 def _fit_beside(number: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
     """A number as NumPy's operators take it beside an array; TypeError for one that they may take otherwise."""
     if not is_weak:
-        return number if dtype.char in _WIDE or dtype.type in _PYTHONS else _OF_PYTHONS[type(number)](number)
+        return number if dtype.char in _WIDE or dtype.type in PYTHONS else _OF_PYTHONS[type(number)](number)
     if type(number) is float:
         is_sure = dtype.char not in _SINGLE or not GREATEST_SINGLE < abs(number) < float("inf")
     else:
@@ -587,7 +518,7 @@ def _whole_division(call: Compute) -> SmallOperator:
 #: By the symbols of the operators.
 OPERATORS: Final = {
     **{"+": _arithmetic(operator.add), "-": _arithmetic(operator.sub), "*": _arithmetic(operator.mul)},
-    **{"/": SmallOperator(operator.truediv, _divide, "c")},
+    **{"/": SmallOperator(operator.truediv, _divide, "c", are_ordinary)},
     **{"//": _whole_division(operator.floordiv), "%": _whole_division(operator.mod)},
     **{"&": _of_ints(operator.and_), "|": _of_ints(operator.or_), "^": _of_ints(operator.xor)},
     **{"<<": _shift(operator.lshift), ">>": _shift(operator.rshift)},

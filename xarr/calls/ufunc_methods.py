@@ -13,8 +13,9 @@ from numpy import ndarray
 from xarr import backend as backends
 from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
-from xarr.calls.host_functions import AXIS, REFUSALS, HostArray, HostFunction, functions, refuse
-from xarr.calls.small_values import join, show_small_value, small_value, spread, wrap_value
+from xarr.calls.concrete_values import join, small_value, wrap_value
+from xarr.calls.host_functions import AXIS, EITHER, REFUSALS, HostArray, HostFunction, functions, refuse
+from xarr.calls.small_values import show_small_value, spread
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 from xarr.runtime.materialisation import own_constant
@@ -39,6 +40,9 @@ _UFUNC_METHODS: Final[dict[tuple[str, str], tuple[NumPyCall, ...]]] = {
     **{("reduceat", name): (NumPyCall(getattr(np, name).reduceat, "l", 2, AXIS),) for name in _EXACT},
     **{("accumulate", name): (NumPyCall(getattr(np, name).accumulate, "l", 1, AXIS),) for name in _EXACT},
 }
+for _name in ("maximum", "minimum"):
+    _row = NumPyCall(getattr(np, _name).accumulate, "dfl", 1, AXIS, unless=EITHER)
+    _UFUNC_METHODS["accumulate", _name] = (_row,)
 for _name in _EXACT:
     _UFUNC_METHODS["reduceat", _name] += (NumPyCall(_fold_segments(_name), "dfl", 2, AXIS, is_bounded=True),)
 _by_ufunc: Final[dict[tuple[str, str], list[HostFunction]]] = {}

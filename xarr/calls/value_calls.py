@@ -1,4 +1,4 @@
-"""NumPy's functions of small arrays whose results hang on values: sets, selections, counts, bins and flat indices.
+"""NumPy's functions of small arrays whose results hang on values: sets, selections, counts, bins, indices, factors.
 
 Rows for `host_functions`.  Recorded, each of them looks at values again and again, or steps through a loop.
 """
@@ -113,7 +113,7 @@ def _slide(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
 def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
     """`bincount` of numbers that are no larger than arrays are small."""
     refuse(x.ndim != 1 or (x.size and int(x.max()) >= MOST_COMBINED) or minlength > MOST_COMBINED)
-    refuse(weights is not None and x.shape != np.shape(weights))
+    refuse(weights is not None and (x.shape != weights.shape or weights.dtype.char not in "dl?"))
     return np.bincount(x, weights, minlength)
 
 
@@ -125,6 +125,26 @@ def _count_in_bins(a: HostArray, bins: Any = 10) -> tuple[HostArray, HostArray]:
         refuse_large(bins)
     counts, edges = np.histogram(a, bins)
     return counts, edges if is_number else edges.copy()
+
+
+def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
+    """`take` at integers, at which NumPy does not look if there is nothing to take."""
+    refuse(indices.dtype.kind != "i" or not a.size)
+    refuse_large(indices.size, 1 if axis is None else a.size // a.shape[axis])
+    return np.take(a, indices, axis)
+
+
+def _factorise(a: HostArray) -> HostArray:
+    """`cholesky` of a matrix in which LAPACK finds no NaN, which is not positive."""
+    factor = np.linalg.cholesky(a)
+    refuse(np.isnan(factor).any())
+    return factor
+
+
+def _show_windows(x: HostArray, window_shape: int, axis: int | None = None) -> HostArray:
+    """A copy of `sliding_window_view` of one axis, of no more than arrays are small."""
+    refuse(x.size * window_shape > MOST_COMBINED)
+    return np.array(np.lib.stride_tricks.sliding_window_view(x, window_shape, axis))
 
 
 def _find_along(arr: HostArray, indices: HostArray, axis: int | None = -1) -> HostArray:
@@ -192,7 +212,9 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
     "interp": NumPyCall(_take_ordered(_interpolate), "d", 3, is_bounded=True),
     "nonzero": NumPyCall(np.ndarray.nonzero, _ANY, several=True),
     "flatnonzero": NumPyCall(np.flatnonzero, _ANY),
-    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=options_of(minlength=ArgumentKind.INT)),
+    "bincount": NumPyCall(
+        _count, "d?" + _INTEGERS, 2, is_bounded=True, options=options_of(minlength=ArgumentKind.INT)
+    ),
     "histogram": NumPyCall(_take_ordered(_count_in_bins), "dl", 2, numbers=True, several=True),
     **{
         f"unique_{name}": NumPyCall(
@@ -201,8 +223,25 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         for name, kind in {"all": UniqueAll, "counts": UniqueCounts, "inverse": UniqueInverse}.items()
     },
     "lexsort": NumPyCall(
-        _take_ordered(_sort_by_keys), _REAL, options=options_of(axis=ArgumentKind.INT), lists=True
+        _take_ordered(_sort_by_keys),
+        _REAL,
+        options=options_of(axis=ArgumentKind.INT),
+        lists=True,
+        is_bounded=True,
     ),
+    "searchsorted": NumPyCall(
+        np.searchsorted,
+        _REAL,
+        2,
+        options_of(side=frozenset({"left", "right"}), sorter=ArgumentKind.NONE),
+        is_bounded=True,
+    ),
+    "sliding_window_view": NumPyCall(
+        _show_windows,
+        _ANY,
+        options=options_of(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
+    ),
+    "take": NumPyCall(_take, _ANY, 2, options_of(axis=_INT_OR_NONE)),
     "take_along_axis": NumPyCall(
         _find_along,
         _ANY,
@@ -228,4 +267,7 @@ VALUE_ROWS: Final[dict[str, NumPyCall]] = {
         )
         for name in ("convolve", "correlate")
     },
+    "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
+    "linalg.inv": NumPyCall(np.linalg.inv, "d"),
+    "linalg.cholesky": NumPyCall(_factorise, "d"),
 }

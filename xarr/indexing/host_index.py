@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.calls.concrete_values import small_value
 from xarr.calls.operands import broadcasts_silently
-from xarr.calls.small_values import small_value
 from xarr.ir.device import Device
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES, MOST_COMPUTED, SmallOps, pending_value

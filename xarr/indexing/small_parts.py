@@ -6,9 +6,9 @@ written to in place while the Array alone refers to it, and is copied else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
-from sys import _getframe as _frame_of, getrefcount
+from sys import getrefcount
 from types import FrameType
 from typing import Any, Final
 
@@ -18,15 +18,8 @@ from numpy import ndarray
 from xarr import lax
 from xarr.base import python_build
 from xarr.base.at_once.numpy_calls import EXACT, EXACT_SINGLE, fits_single
-from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
-from xarr.calls.small_values import (
-    join,
-    plain_value,
-    small_value,
-    wrap_constant,
-    wrap_value,
-)
+from xarr.calls.concrete_values import join, plain_value, small_value, wrap_constant, wrap_value
 from xarr.indexing import read
 from xarr.indexing.element_loops import LIMIT, count, counts
 from xarr.ir.device import Device
@@ -107,6 +100,8 @@ def _item(item: Any) -> Any:
         if type(value) is ndarray and value.ndim and value.dtype in _INDICES:
             return value
         item, kind = value, type(value)
+    elif kind is ndarray and item.ndim and item.dtype in _INDICES and item.nbytes <= MOST_PLAIN_BYTES:
+        return item.copy()
     elif kind is list and item and {*map(type, item)} == {int}:
         try:
             return np.array(item, np.int64)
@@ -151,7 +146,7 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
     if device is None:
         device = _device_of_index(index) if arrays else None
         if device is None:
-            return _read_constant(array, index, items, frame)
+            return _read_constant(array, index, items, arrays, frame)
     try:
         if arrays:
             return _read_items(device, buffer, items, arrays, frame)
@@ -179,12 +174,14 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
     return result  # type: ignore[return-value]
 
 
-def _read_constant(array: Array, index: Any, items: Any, frame: FrameType) -> Array | None:
+def _read_constant(
+    array: Array, index: Any, items: Any, arrays: list[HostArray], frame: FrameType
+) -> Array | None:
     """As `read_small` of constants alone."""
     holds_array = _holds_array(index)
     if holds_array and _device_of_index(index) is not None:
         return None
-    if not _is_small_selection(array._value, items, _arrays_of(items)):
+    if not _is_small_selection(array._value, items, arrays):
         return None
     record: Callable[..., Any] = read
     operands: tuple[Any, ...] = (array, index if type(index) is handles._array_class else items)
@@ -201,9 +198,8 @@ def _read_constant(array: Array, index: Any, items: Any, frame: FrameType) -> Ar
     if type(value) is not ndarray:
         count(frame, 1)
         return wrap_constant(plain_value(value), record, operands, frame)
-    is_copy = type(items) is ndarray or bool(_arrays_of(items))
     part = wrap_constant(np.array(value, order="C"), record, operands, frame)
-    return part if part is None or is_copy else mark(array, part, INDEX, index)
+    return part if part is None or arrays else mark(array, part, INDEX, index)
 
 
 def _read_at(array: Array, *items: Any) -> Array:
@@ -217,6 +213,8 @@ _new: Final = object.__new__
 _STEPS: Final[dict[PartStep, Callable[[Array, Any], Array]]] = {
     TRANSPOSE: lax.transpose,
     RESHAPE: lambda array, shape: lax.reshape(array, shape[0]),
+    REAL: lambda array, _: lax.real(array),
+    IMAG: lambda array, _: lax.imag(array),
 }
 
 
@@ -261,7 +259,7 @@ def turn_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array |
 def show_component(array: Array, is_real: bool, frame: FrameType) -> Array | None:
     """array.real or array.imag of complex numbers, as `turn_small`."""
     buffer = array._value
-    if type(buffer) is not ndarray or array._device is None or buffer.dtype.kind != "c":
+    if type(buffer) is not ndarray or buffer.dtype.kind != "c":
         return None
     if is_real:
         return _read_part(array, REAL, False, buffer, buffer.real, frame)
@@ -309,9 +307,9 @@ def _read_items(
 
 def _is_small_selection(buffer: HostArray, items: Any, arrays: list[HostArray]) -> bool:
     """Whether what arrays among `items` select cannot be large."""
-    most = MOST_PLAIN_BYTES // buffer.itemsize
     if not arrays:
         return True
+    most = MOST_PLAIN_BYTES // buffer.itemsize
     if len(arrays) > 1 or arrays[0].dtype is not _BOOL or type(items) is tuple:
         batch = arrays[0].size
         for each in arrays[1:]:
@@ -320,16 +318,6 @@ def _is_small_selection(buffer: HostArray, items: Any, arrays: list[HostArray]) 
         chosen = len(arrays) if all([each.dtype is not _BOOL for each in arrays]) else 0
         return bool(batch * buffer.size <= most * max(1, prod(sorted(buffer.shape)[:chosen])))
     return True
-
-
-def elements(array: Array, length: int) -> Iterator[Array]:
-    """The elements of a vector, each as it is when it is asked for, at the line that asks."""
-    for index in range(length):
-        buffer, device = array._value, array._device
-        if obstacles or type(buffer) is not ndarray or device is None or buffer.ndim != 1:
-            yield array[index]
-        else:
-            yield wrap_value(plain_value(buffer[index]), device, _frame_of(1))
 
 
 # --- writing ------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from sys import _getframe as frame_of
 from types import NoneType
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host_arrays import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.base.tracebacks import names_errors, shorten
@@ -31,7 +33,8 @@ from xarr.calls.arguments import (
     missing_dimensions,
     move_to_device,
 )
-from xarr.calls.host_functions import tries_host
+from xarr.calls.concrete_values import copy_at_once
+from xarr.calls.host_functions import ROWS, HostFunction, functions, tries_host
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, is_weak, promote_operands
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
@@ -93,6 +96,11 @@ __all__ = [
 
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)
+#: Joins lists of small Arrays and numbers at once.
+_join_at_once = HostFunction(ROWS["array"])
+functions.append(_join_at_once)
+#: Classes of what small Arrays are made of at once.
+_AT_ONCE = frozenset({list, tuple, np.ndarray})
 
 
 # --- from data ------------------------------------------------------------------------------------
@@ -122,6 +130,12 @@ def asarray(
     """
     try:
         check_order("asarray", order)
+        if type(a) in _AT_ONCE and device is None and copy in (True, None) and not obstacles:
+            made = copy_at_once(a, None if dtype is None else canonical(dtype), frame_of(1))
+            if made is None and dtype is None and type(a) is not np.ndarray:
+                made = _join_at_once.run((a,), {})
+            if made is not None:
+                return made
         if isinstance(copy, str):
             raise ArgumentError(f"asarray: wanted True, False or None for copy, got {copy!r}")
         if isinstance(a, Handle):
