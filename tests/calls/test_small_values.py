@@ -307,6 +307,28 @@ def test_complex_numbers_of_ordinary_size_are_divided_at_once() -> None:
 
 @pytest.mark.implicit
 @COMPUTED_AT_ONCE
+def test_lists_of_elements_and_functions_of_other_types_are_computed_at_once() -> None:
+    x, bytes_ = xarr.asarray([3.0, 1.0, 2.0]), xarr.asarray(np.array([3, 1, 3], np.uint8))
+    keys = [xarr.arange(150) % 7 + 0 * bytes_[0].astype(int)] * 2
+    calls: dict[str, Callable[[], xarr.Array]] = {
+        "elements": lambda: xarr.asarray([x[0], 2.0, [x[1]][0]]),
+        "rows": lambda: xarr.asarray([x, [1, 2, x[2]]]),
+        "extremes": lambda: xarr.maximum.accumulate(x),
+        "counts": lambda: xarr.bincount(bytes_, minlength=6),
+        "keys": lambda: xarr.lexsort(keys),
+        "limits": lambda: (x * 85.2).astype("uint8"),
+        "root": lambda: x[0] ** 0.5,
+        "number": lambda: xarr.clip(x[0], -1.0, 1.0),
+    }
+    pending = (xarr.asarray(np.ones((400, 500))) + 1).sum(0)
+    assert pending._value is None and (pending**3).tolist() == [800.0**3] * 500
+    for name, call in calls.items():
+        assert call()._shown is None, name
+        same(lambda *_, call=call: call(), x, None, name)
+
+
+@pytest.mark.implicit
+@COMPUTED_AT_ONCE
 def test_arrays_of_numbers_are_copied_at_once() -> None:
     lists: list[Any] = [
         [],

@@ -362,6 +362,8 @@ class _LineWriter:
             lines += ["try:", f"    c = {computed}", "except XarrError:", "    return MISSED"]
         result = call.results[0]
         inner = result.inner if isinstance(result, PartOf) and len(result.steps) == 1 else result
+        if call.program is None and len(call.results) == 1 and type(result) is Recorded:
+            return [f"return {self.result()}"]
         if call.join is not None or type(inner) is not Computed:
             return [*lines, f"return {self.name(call.finish)}([{', '.join(self.arrays)}], c, {location})"]
         fields = f"{self.name(inner.type)}, c[{inner.index}], {self.name(inner.device)}"
@@ -411,6 +413,9 @@ class _LineWriter:
     def result(self) -> str:
         """The expression of the result."""
         result, number = self.call.results[0], self.only_node()
+        if self.call.join is None and type(result) is Recorded and result.value is not None:
+            recipe = f"{self.name(result.record)}, (), {self.name(self.location)}, {config.backend!r}"
+            return f"wrap_recipe({self.name(result.value)}, Recipe({recipe}))"
         if number is not None:
             is_made = self.call.rows[-1].may_be_computed and number == len(self.nodes) - 1
             shown = "last" if is_made else f"wrap({self.nodes[number]})"
@@ -453,7 +458,14 @@ def node_text(
 _FILE: Final = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}<replay>"
 _SCOPE: Final[dict[str, Any]] = {
     **{"Node": Node, "new": object.__new__, "next_serial": next_serial, "apply_op": apply_op},
-    **{"obstacles": obstacles, "asarray": np.asarray, "XarrError": XarrError, "wrap_leaf": wrap_leaf},
+    **{
+        "Recipe": Recipe,
+        "wrap_recipe": wrap_recipe,
+        "obstacles": obstacles,
+        "asarray": np.asarray,
+        "XarrError": XarrError,
+        "wrap_leaf": wrap_leaf,
+    },
     **{"mark": mark, "wrap": wrap, "MISSED": MISSED, "recording": recording, "observers": observers},
     # Its dict: reading an attribute of an object whose class has `__getattr__` takes three times as long.
     **{"config": config.__dict__, "overrides": config._overrides.get},

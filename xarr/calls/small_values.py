@@ -96,7 +96,7 @@ def negate(array: Handle, frame: FrameType) -> Array | None:
 
 def raise_to_number(array: Handle, exponent: float, frame: FrameType) -> Array | None:
     """array ** exponent of float64, where that is a root, or no square; None for others."""
-    value, device = array._value, array._device
+    value = array._value
     is_array = type(value) is ndarray and value.dtype is _FLOAT64
     if exponent == 0.5 and (is_array or (type(value) is float and value >= 0)):
         power = math.sqrt(value) if type(value) is float else call_quietly(np.sqrt, value)
@@ -104,9 +104,9 @@ def raise_to_number(array: Handle, exponent: float, frame: FrameType) -> Array |
         power = call_quietly(np.power, value, float(exponent))
     else:
         return None
-    if device is None:
+    if array._device is None:
         return wrap_constant(power, operator.pow, (array, exponent), frame)
-    return wrap_value(power, device, frame)
+    return wrap_value(power, array._device, frame)
 
 
 #: Exponents of which NumPy's operator, its function and the op have ways of their own.
