@@ -68,9 +68,6 @@ class Processor(Target):
     #: Operations of the first chunk of a native loop, about; the chunks that follow are made longer or shorter.
     first_chunk_operations: int = 2**28
 
-    #: Bytes that a loop, or a program, may take more as a function of machine code than its steps one by one.
-    native_spare_bytes: int = 2**22
-
     #: Multiplications of a product, of one whose columns or terms lie side by side, and nanoseconds of another
     #: operation that is in no group, which are loops where a loop runs them in machine code.
     max_native_products: int = 2**18

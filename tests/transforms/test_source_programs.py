@@ -56,7 +56,7 @@ def test_results_are_those_of_single_operations(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", fuzz.seeds(2, 50))
 def test_no_program_needs_more_memory_than_numpy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0, page_bytes=0))
+    forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0, added_bytes=0))
     monkeypatch.setattr(schedule, "SCHEDULE", forgetful)
     for number in range(EACH * seed, EACH * (seed + 1)):
         program, _, _ = draw(number)

@@ -76,8 +76,9 @@ class Target:
     alias_bytes: int = 4096
     #: Bytes that groups may take at once, whatever the operations one by one do.
     spare_bytes: int = 2**20
-    #: Bytes beyond these operations that they, and loops of machine code alone, may take at any size: a page.
-    page_bytes: int = 4096
+    #: Bytes beyond these operations that they, and loops and programs of machine code alone, may take at any size: a
+    #: few megabytes are nothing beside a process.
+    added_bytes: int = 2**22
     #: Bytes of a result from which it is written over an operand that nothing else needs: less lies in a cache, and
     #: its memory is soon used again.
     min_reused_bytes: int = 2**15

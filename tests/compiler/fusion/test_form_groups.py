@@ -155,7 +155,7 @@ def test_what_follows_a_reduction_of_short_rows_stays_with_them() -> None:
 def test_groups_that_need_more_memory_are_formed_where_they_may_be_over() -> None:
     graph = xarr.jit(lambda x: xarr.sin(x) + 1).lower(xarr.zeros((8, 8))).stage("decomposed")
     assert isinstance(graph, Graph)
-    nothing_fits = replace(CPU, target=CPU.target.replace(page_bytes=-(2**40), spare_bytes=0))
+    nothing_fits = replace(CPU, target=CPU.target.replace(added_bytes=-(2**40), spare_bytes=0))
     assert form_groups(graph, nothing_fits, lambda domain, cost: True) is graph
     over: list[Graph] = []
     fused = form_groups(graph, nothing_fits, lambda domain, cost: True, over)

@@ -240,7 +240,7 @@ def test_a_body_may_need_more_memory_where_the_whole_does_not(
 
     whole = xarr.jit(repeat).lower("f64[64]").stage("decomposed")
     assert isinstance(whole, Graph)
-    target = SCHEDULE.target.replace(page_bytes=-(2**40), spare_bytes=0)
+    target = SCHEDULE.target.replace(added_bytes=-(2**40), spare_bytes=0)
     schedule = Schedule(target, SCHEDULE.builders, SCHEDULE.limits)
     if fits:
         monkeypatch.setattr(stage, "_fits", lambda fused, graph, target: True)

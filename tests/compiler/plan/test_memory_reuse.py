@@ -333,7 +333,7 @@ def test_the_peak_is_that_of_the_process() -> None:
 def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled import schedule
 
-    forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0, page_bytes=0))
+    forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0, added_bytes=0))
     monkeypatch.setattr(schedule, "SCHEDULE", forgetful)
     for seed in range(first, first + 10):
         drawing, backend = sample(Random(seed), most=4096), get("numpy")
@@ -402,7 +402,7 @@ def test_what_python_makes_when_it_is_called_back_counts(rows: int, calls_back: 
     xarr.evaluate(function(x))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most <= peak.total - peak.arguments + PROCESSOR.native_spare_bytes
+    assert most <= peak.total - peak.arguments + PROCESSOR.added_bytes
     assert ("called back in Python" in str(made)) == calls_back
 
 

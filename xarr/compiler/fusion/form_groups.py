@@ -49,7 +49,7 @@ def form_groups(
 ) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many instructions each of its elements takes.
 
-    The groups need no more memory than the operations one by one, but for `page_bytes`, in which they may keep some
+    The groups need no more memory than the operations one by one, but for `added_bytes`, in which they may keep some
     numbers longer, or unless it is within `spare_bytes`.  With `over` they may, if no others do without: that joins it.
     """
     target, describe = schedule.target, schedule.describe
@@ -92,7 +92,7 @@ def form_groups(
                 return fused
             needed = peak(fused, target=target).total
             if most is None and needed > target.spare_bytes:
-                most = peak(graph, overwrites=False, target=target).total + target.page_bytes
+                most = peak(graph, overwrites=False, target=target).total + target.added_bytes
             if needed <= max(most or 0, target.spare_bytes):
                 return fused
             if least is None or needed < least[0]:

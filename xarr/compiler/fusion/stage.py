@@ -71,7 +71,7 @@ def fuse(
 def _fits(fused: Graph, graph: Graph, target: Target) -> bool:
     """Whether a graph with groups needs no more memory than the operations one by one, within `form_groups`' limits."""
     plain = peak(graph, overwrites=False, target=target).total
-    return peak(fused, target=target).total <= max(plain + target.page_bytes, target.spare_bytes)
+    return peak(fused, target=target).total <= max(plain + target.added_bytes, target.spare_bytes)
 
 
 def _with_inner(

@@ -119,7 +119,7 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
 
 def _refuse_more_memory(step: Step, in_machine_code: int, in_python: int) -> None:
     more = in_machine_code - in_python
-    if more > PROCESSOR.native_spare_bytes:
+    if more > PROCESSOR.added_bytes:
         raise NotNative(step, f"takes {shown_bytes(more)} less memory")
 
 
