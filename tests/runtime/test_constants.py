@@ -13,7 +13,7 @@ import xarr
 from tests.compare import assert_same
 from xarr.calls.operands import watching
 from xarr.errors import PartUpdateWarning
-from xarr.runtime import live_values, small_ops
+from xarr.runtime import evaluation, live_values, small_ops
 
 pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "eager")]
 
@@ -109,6 +109,19 @@ def test_a_call_without_arrays_is_written_for_its_line() -> None:
     assert {xarr.arange(2.0).dtype for _ in range(6)} == {np.dtype(np.float64)}
     lines = [xarr.arange(2)._node.source.line for _ in range(6)]
     assert {*lines} == {xarr.arange(2)._node.source.line - 1}
+
+
+def test_a_number_alone_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "key_of_few", lambda *_: pytest.fail("a program is made"))
+    for value in (7, 2.5, True, 1j, float("nan")):
+        number = xarr.asarray(value)
+        assert not number.is_evaluated
+        assert_same(np.asarray(number), np.asarray(value))
+        assert number.is_evaluated and number._node.op.name == "stablehlo.constant"
+    assert int(xarr.asarray(255, dtype="uint8")) == 255
+    one = xarr.asarray(1.0).evaluate()
+    one += 1
+    assert float(one) == 2.0 and float(xarr.asarray(1.0)) == 1.0
 
 
 def test_a_constant_is_another_value_once_it_was_written_to() -> None:

@@ -89,7 +89,14 @@ def _make_and_keep(
 
 
 def run_one(node: Node, device: Device) -> None:
-    """Compute one node, as `run` does, but without its lock where its `key_of_few` has a program."""
+    """Compute one node, as `run` does, but without its lock where its `key_of_few` has a program.
+
+    A number alone needs no program.
+    """
+    is_number = type(node.op) is Constant and not node.shape and device.backend.computes_small_ops
+    if is_number and not watchers and not config.debugging():
+        node.settle(_number(node.op, device), device)
+        return
     few = key_of_few(node, device)
     if few is None:
         run([node], device)
