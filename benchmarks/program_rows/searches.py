@@ -1,10 +1,10 @@
-"""Searches that go back: queens on a board, by a stack of bit masks that branches of one loop change."""
+"""Searches that go back: queens on a board, by a stack of bit masks; rays through a tree of boxes, a stack for each."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from program_rows.row import VALUE_DECIDES, Array, Program, integers
+from program_rows.row import VALUE_DECIDES, Array, Program, integers, uniform
 
 
 def queens_data(n: int) -> tuple[np.ndarray | int, ...]:
@@ -83,6 +83,98 @@ def queens_loops(allowed: Array, n: int) -> Array:
     return np.array(count)
 
 
+# --- rays through a tree of boxes, which all go on until the last is done -----------------------------------------
+
+#: The leaves of the tree, and the boxes that a ray may still have to look into.
+LEAVES = 64
+STACK = 8
+
+
+def rays_data(n: int) -> tuple[np.ndarray, ...]:
+    """The corners of the boxes, those inside of box k being 2 k and 2 k + 1; where the rays begin, and where to."""
+    low = uniform(LEAVES, 2) * 10
+    low = low[np.argsort(low[:, 0])]
+    boxes = np.zeros((2 * LEAVES, 4))
+    boxes[LEAVES:] = np.concatenate([low, low + 0.6], axis=1)
+    for k in range(LEAVES - 1, 0, -1):
+        inside = boxes[2 * k : 2 * k + 2]
+        boxes[k] = [*inside[:, :2].min(axis=0), *inside[:, 2:].max(axis=0)]
+    angle = uniform(n, seed=3) - 0.5
+    start = np.stack([np.full(n, -1.0), 10 * uniform(n, seed=2)], axis=1)
+    return boxes, start, np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def rays_numpy(xp: Array, boxes: Array, start: Array, way: Array) -> Array:
+    """The distance at which each ray meets the nearest leaf."""
+    n = start.shape[0]
+    nearest = xp.full(n, xp.inf)
+    stack = xp.zeros((n, STACK), dtype="int64")
+    stack[:, 0] = 1
+    left = xp.ones(n, dtype="int64")
+    rays = xp.arange(n)
+    while (left > 0).any():
+        goes_on = left > 0
+        left = left - goes_on
+        box = xp.where(goes_on, stack[rays, left], 0)
+        ends = (boxes[box, :2] - start) / way, (boxes[box, 2:] - start) / way
+        near, far = xp.minimum(*ends).max(axis=1), xp.maximum(*ends).min(axis=1)
+        meets = goes_on & (near <= far) & (near < nearest) & (far > 0)
+        is_leaf = box >= LEAVES
+        nearest = xp.where(meets & is_leaf, xp.maximum(near, 0), nearest)
+        enters = meets & ~is_leaf
+        stack[rays, left] = xp.where(enters, 2 * box + 1, stack[rays, left])
+        stack[rays, left + 1] = xp.where(enters, 2 * box, stack[rays, left + 1])
+        left = left + 2 * enters
+    return nearest
+
+
+def rays_jax(jnp: Array, lax: Array, boxes: Array, start: Array, way: Array) -> Array:
+    n = start.shape[0]
+    rays = jnp.arange(n)
+
+    def step(state: Array) -> Array:
+        nearest, stack, left = state
+        goes_on = left > 0
+        left = left - goes_on
+        box = jnp.where(goes_on, stack[rays, left], 0)
+        ends = (boxes[box, :2] - start) / way, (boxes[box, 2:] - start) / way
+        near, far = jnp.minimum(*ends).max(axis=1), jnp.maximum(*ends).min(axis=1)
+        meets = goes_on & (near <= far) & (near < nearest) & (far > 0)
+        is_leaf = box >= LEAVES
+        nearest = jnp.where(meets & is_leaf, jnp.maximum(near, 0), nearest)
+        enters = meets & ~is_leaf
+        stack = stack.at[rays, left].set(jnp.where(enters, 2 * box + 1, stack[rays, left]))
+        stack = stack.at[rays, left + 1].set(jnp.where(enters, 2 * box, stack[rays, left + 1]))
+        return nearest, stack, left + 2 * enters
+
+    stack = jnp.zeros((n, STACK), dtype="int64").at[:, 0].set(1)
+    first = jnp.full(n, jnp.inf), stack, jnp.ones(n, dtype="int64")
+    return lax.while_loop(lambda state: (state[2] > 0).any(), step, first)[0]
+
+
+def rays_loops(boxes: Array, start: Array, way: Array) -> Array:
+    n = start.shape[0]
+    nearest = np.full(n, np.inf)
+    stack = np.zeros(STACK, np.int64)
+    for ray in range(n):
+        stack[0] = left = 1
+        while left > 0:
+            left -= 1
+            box = stack[left]
+            near, far = -np.inf, np.inf
+            for axis in range(2):
+                a = (boxes[box, axis] - start[ray, axis]) / way[ray, axis]
+                b = (boxes[box, axis + 2] - start[ray, axis]) / way[ray, axis]
+                near, far = max(near, min(a, b)), min(far, max(a, b))
+            if near <= far and near < nearest[ray] and far > 0:
+                if box >= LEAVES:
+                    nearest[ray] = max(near, 0.0)
+                else:
+                    stack[left], stack[left + 1] = 2 * box + 1, 2 * box
+                    left += 2
+    return nearest
+
+
 ROWS = (
     Program(
         "queens",
@@ -90,6 +182,14 @@ ROWS = (
         *(queens_numpy, queens_jax, queens_loops),
         sizes=(5, 8, 10),
         tiny=5,
+        untraceable=VALUE_DECIDES,
+    ),
+    Program(
+        "rays through a tree",
+        rays_data,
+        *(rays_numpy, rays_jax, rays_loops),
+        sizes=(16, 1000, 30_000),
+        tiny=6,
         untraceable=VALUE_DECIDES,
     ),
 )

@@ -1,10 +1,10 @@
-"""Strings and checksums: CRC-32, Adler-32, the rolling hash of Rabin and Karp, run lengths."""
+"""Strings and checksums: CRC-32, Adler-32, the rolling hash of Rabin and Karp, pairs of letters, LZW."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from program_rows.row import EACH_ELEMENT, Array, Program, integers, prange
+from program_rows.row import EACH_ELEMENT, VALUE_DECIDES, Array, Program, integers, prange
 
 # --- CRC-32 by a table ---------------------------------------------------------------------------------------
 
@@ -171,6 +171,64 @@ def collatz_loops(numbers: Array) -> Array:
     return counts
 
 
+# --- Lempel, Ziv and Welch's code, by a table of the children of words ------------------------------------------
+
+
+def lzw_numpy(xp: Array, text: Array) -> tuple[Array, Array]:
+    """The codes of a text of four letters, and how many there are."""
+    n = text.shape[0]
+    child = xp.zeros((n + 4, 4), dtype="int64")
+    codes = xp.zeros(n, dtype="int64")
+    size, count, word = 4, 0, int(text[0])
+    for i in range(1, n):
+        letter = int(text[i])
+        longer = int(child[word, letter])
+        if longer:
+            word = longer
+        else:
+            child[word, letter] = size
+            codes[count] = word
+            size, count, word = size + 1, count + 1, letter
+    codes[count] = word
+    return codes, xp.asarray(count + 1)
+
+
+def lzw_jax(jnp: Array, lax: Array, text: Array) -> tuple[Array, Array]:
+    n = text.shape[0]
+
+    def step(i: Array, state: Array) -> Array:
+        child, codes, size, count, word = state
+        letter = text[i]
+        longer = child[word, letter]
+        known = longer > 0
+        child = child.at[word, letter].set(jnp.where(known, longer, size))
+        codes = codes.at[count].set(jnp.where(known, codes[count], word))
+        sizes = jnp.where(known, size, size + 1), jnp.where(known, count, count + 1)
+        return child, codes, *sizes, jnp.where(known, longer, letter)
+
+    tables = jnp.zeros((n + 4, 4), dtype="int64"), jnp.zeros(n, dtype="int64")
+    _, codes, _, count, word = lax.fori_loop(1, n, step, (*tables, 4, 0, text[0]))
+    return codes.at[count].set(word), count + 1
+
+
+def lzw_loops(text: Array) -> tuple[Array, Array]:
+    n = text.shape[0]
+    child = np.zeros((n + 4, 4), np.int64)
+    codes = np.zeros(n, np.int64)
+    size, count, word = 4, 0, text[0]
+    for i in range(1, n):
+        letter = text[i]
+        longer = child[word, letter]
+        if longer:
+            word = longer
+        else:
+            child[word, letter] = size
+            codes[count] = word
+            size, count, word = size + 1, count + 1, letter
+    codes[count] = word
+    return codes, np.array(count + 1)
+
+
 BYTES = (100, 3000, 100_000)
 
 ROWS = (
@@ -199,5 +257,13 @@ ROWS = (
         *(collatz_numpy, collatz_jax, collatz_loops),
         sizes=(100, 3000, 100_000),
         tiny=5,
+    ),
+    Program(
+        "Lempel-Ziv-Welch",
+        lambda n: (integers(4, n) * integers(2, n, seed=1),),
+        *(lzw_numpy, lzw_jax, lzw_loops),
+        sizes=(50, 3000, 100_000),
+        tiny=20,
+        untraceable=VALUE_DECIDES,
     ),
 )
