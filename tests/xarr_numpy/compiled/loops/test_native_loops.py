@@ -502,8 +502,8 @@ def fill(start: int, stop: int, *, of: int = 1, read: bool = False) -> Callable[
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_what_a_scan_stacks_is_not_filled_before(reverse: bool) -> None:
-    x = RNG.normal(size=(100_000,)).astype(np.float64)
-    rows = RNG.normal(size=(3000, 40))
+    x = RNG.normal(size=(20_000,)).astype(np.float64)  # of more bytes than memory has that is not used again
+    rows = RNG.normal(size=(500, 40))
     for values, rate in ((x, np.float64(0.5)), (rows, np.full(40, 0.5))):
         assert rows_written(totals(reverse), values, rate) == [len(values)]
         dirty = [xarr.full(values.shape, np.nan) * 1 for _ in range(3)]
