@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from _pytest._io.saferepr import saferepr  # of objects of tests that have no text, too
 from hypothesis import settings
 
 from tests.support import answers, marks
@@ -43,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cases",
         type=int,
-        help="of each test, so many cases at most: for runs in other settings, which are about lines and not values",
+        help="of each test so many cases, and more only where these do not have each value of its lists: for other "
+        "settings, which are about the lines that run",
     )
     parser.addoption(
         "--seconds",
@@ -65,8 +67,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--thorough"):
         _keep(config, items, [item for item in items if not item.get_closest_marker("thorough")])
     if config.getoption("--cases"):
-        chosen = marks.choose_cases([item.nodeid for item in items], config.getoption("--cases"))
+        cases = {item.nodeid: _values_of(item) for item in items}
+        chosen = marks.choose_cases(cases, config.getoption("--cases"))
         _keep(config, items, [item for item in items if item.nodeid in chosen])
+
+
+def _values_of(item: pytest.Item) -> list[tuple[str, str]]:
+    call = getattr(item, "callspec", None)
+    return [(name, saferepr(value, None)) for name, value in call.params.items()] if call else []
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:

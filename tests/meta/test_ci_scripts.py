@@ -77,15 +77,22 @@ def test_lists_of_tests_name_what_is_there(name):
 # --- --cases ------------------------------------------------------------------------------------------
 
 
-def test_a_few_cases_of_each_test_are_chosen_the_same_in_each_run():
-    names = [f"a.py::test_x[{letter}-{dtype}]" for letter in "abcdefgh" for dtype in ("int8", "float32")]
-    names += ["a.py::test_y[1]", "a.py::test_y[2]", "b.py::test_x"]
-    chosen = choose_cases(names, 4)
-    assert chosen == choose_cases(reversed(names), 4)
-    assert len([name for name in chosen if name.startswith("a.py::test_x")]) == 4
-    assert chosen > set(names[-3:])
-    assert choose_cases(names, 100) == set(names)
-    assert all(f"-{dtype}]" in str(chosen) for dtype in ("int8", "float32")), "not every second one"
+def test_a_few_cases_have_each_value_and_are_the_same_in_each_run():
+    product = {
+        f"a.py::test_x[{i}-{j}]": [("letter", i), ("dtype", j)] for i in range(8) for j in ("int8", "float32")
+    }
+    lists = {f"a.py::test_y[{i}]": [("name", i)] for i in range(50)}
+    cases = {**product, **lists, "b.py::test_x": []}
+    for most in (1, 9, 12):
+        chosen = choose_cases(cases, most)
+        assert chosen == choose_cases(dict(reversed(cases.items())), most)
+        assert chosen >= {*lists, "b.py::test_x"}
+        assert {value for name in chosen for value in cases[name]} == {
+            v for each in cases.values() for v in each
+        }
+        count = len(chosen & set(product))
+        assert count == most if most > 8 else count in (8, 9)
+    assert choose_cases(cases, 100) == set(cases)
 
 
 # --- lowest.py ----------------------------------------------------------------------------------------

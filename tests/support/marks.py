@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
 import pytest
@@ -15,10 +15,22 @@ COMPUTED_AT_ONCE: Final = pytest.mark.skipif(
 )
 
 
-def choose_cases(names: Iterable[str], most: int) -> set[str]:
-    """Of each test, `file::test[case]`, so many cases at most: as good as drawn, and the same in every run."""
-    cases: dict[str, list[str]] = {}
-    for name in names:
-        cases.setdefault(name.partition("[")[0], []).append(name)
-    drawn = [sorted(each, key=lambda name: hashlib.sha256(name.encode()).digest()) for each in cases.values()]
-    return {name for each in drawn for name in each[:most]}
+def choose_cases(cases: Mapping[str, Iterable[Hashable]], most: int) -> set[str]:
+    """Of each test, `file::test[case]`, the cases with a value that none before has, and others up to `most`.
+
+    cases: what each takes of the lists of its test.  The order is as good as drawn, and the same in every run.
+    """
+    tests: dict[str, list[str]] = {}
+    for name in sorted(cases, key=lambda name: hashlib.sha256(name.encode()).digest()):
+        tests.setdefault(name.partition("[")[0], []).append(name)
+    chosen: set[str] = set()
+    for names in tests.values():
+        seen: set[Hashable] = set()
+        others = []
+        before = len(chosen)
+        for name in names:
+            values = {*cases[name]}
+            (others.append if values <= seen else chosen.add)(name)
+            seen |= values
+        chosen.update(others[: max(0, most - (len(chosen) - before))])
+    return chosen
