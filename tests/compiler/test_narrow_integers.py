@@ -66,6 +66,16 @@ def choose(s: Any, t: Any) -> Any:
     return lax.fori_loop(0, 9, step, (xarr.arange(N) - 100, xarr.asarray(0)))
 
 
+def compute_updates(s: Any, t: Any) -> Any:
+    """Updates that are computed with wide numbers, of elements and of parts, and fit."""
+
+    def step(k: Any, x: Any) -> Any:
+        x = x.at[s].set(xarr.clip(x[t] * 3_000_000_000 + k, 0, 999))
+        return lax.dynamic_update_slice(x, (x[5:9] * 3_000_000_000) & 1023, (k,))
+
+    return lax.fori_loop(0, 9, step, xarr.arange(N))
+
+
 def widths(function: Callable[..., Any], *arguments: Any) -> list[np.dtype[Any]]:
     """The types of the arrays that the one loop of a function carries and changes."""
     graph = xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("fused")
@@ -87,6 +97,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], bool]] = {
     "narrow already": (lambda s, t: spread(s, t, "int16"), False),
     "indices": (find_roots, True),
     "other operations": (choose, True),
+    "computed updates": (compute_updates, True),
 }
 
 
@@ -100,6 +111,16 @@ def test_results(name: str) -> None:
     pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
     for one, other in pairs:
         assert_same(np.asarray(one), np.asarray(other))
+
+
+def test_steps_that_compute_updates_leave_the_array_narrow() -> None:
+    graph = xarr.jit(compute_updates).lower(SOURCES, TARGETS).stage("decomposed")
+    assert isinstance(graph, Graph)
+    (loop,) = [
+        node.op for node in narrow_carried_integers(graph, PROCESSOR).nodes if isinstance(node.op, ops.While)
+    ]
+    converted = [node.tensor_type.size for node in loop.body.nodes if isinstance(node.op, ops.Convert)]
+    assert converted and N not in converted
 
 
 def test_what_may_grow_is_carried_as_it_is() -> None:

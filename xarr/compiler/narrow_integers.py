@@ -8,7 +8,7 @@ computes with the narrow ones; all else gets wide ones again, where it is comput
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -37,8 +37,12 @@ def narrow_carried_integers(graph: Graph, target: Target) -> Graph:
     if not target.min_narrow_bytes or ops.While not in graph.op_classes:
         return graph
     ranges: dict[ops.While, tuple[Range | None, ...]] = {}
+    fits: dict[Node, bool] = {}
 
     def note(node: Node, range_of: RangeOf) -> None:
+        updates = _updates_of(node)
+        if updates is not None:
+            fits[updates] = fits.get(updates, True) and _is_narrow(range_of(updates))
         if type(node.op) is ops.While and _list_picked(node.op):
             inside = walker.inside_loop(node.op, [range_of(each) for each in node.operands])
             ends = [hull(x, range_of(y)) for x, y in zip(inside, node.operands, strict=True)]
@@ -57,7 +61,7 @@ def narrow_carried_integers(graph: Graph, target: Target) -> Graph:
         iterations = loop.iterations(node)
         if not large or (iterations is not None and iterations < target.min_narrow_iterations):
             return None
-        return _carry_narrow(loop, node, operands, large)
+        return _carry_narrow(loop, node, operands, large, {each for each in fits if fits[each]})
 
     return rewritten_throughout(graph, narrow)
 
@@ -76,19 +80,33 @@ def _list_picked(loop: ops.While) -> set[int]:
 def _fits(node: Node, range_: Range | None, target: Target) -> bool:
     if not isinstance(node.type, TensorType) or node.dtype.kind not in "iu" or node.dtype.itemsize < 8:
         return False
-    is_large = node.type.nbytes >= target.min_narrow_bytes
-    return is_large and range_ is not None and int(_LIMITS.min) <= range_[0] <= range_[1] <= int(_LIMITS.max)
+    return node.type.nbytes >= target.min_narrow_bytes and _is_narrow(range_)
 
 
-def _carry_narrow(loop: ops.While, node: Node, operands: tuple[Node, ...], numbers: set[int]) -> Node:
-    """The results of a loop that carries these values as narrow ones."""
+def _is_narrow(range_: Range | None) -> bool:
+    return range_ is not None and int(_LIMITS.min) <= range_[0] <= range_[1] <= int(_LIMITS.max)
+
+
+def _updates_of(node: Node) -> Node | None:
+    """The integers that an operation writes to parts of an array."""
+    is_scatter = isinstance(node.op, ops.Scatter) and len(node.operands) == 3
+    if not is_scatter and not isinstance(node.op, ops.DynamicUpdateSlice):
+        return None
+    updates = node.operands[2 if is_scatter else 1]
+    return updates if updates.dtype.kind in "iu" else None
+
+
+def _carry_narrow(
+    loop: ops.While, node: Node, operands: tuple[Node, ...], numbers: set[int], fitting: Collection[Node]
+) -> Node:
+    """The results of a loop that carries these values as narrow ones; fitting: updates that lie in 32 bits."""
 
     def write(graph: Graph) -> tuple[list[Node], _NarrowForm]:
         held = [
             parameter(each.tensor_type.with_dtype(_NARROW) if k in numbers else each.type)
             for k, each in enumerate(graph.parameters)
         ]
-        return held, _NarrowForm(graph, held)
+        return held, _NarrowForm(graph, held, fitting)
 
     after, going = write(loop.body), write(loop.cond)
     results = [
@@ -116,7 +134,8 @@ def _as_narrow(node: Node) -> Node:
 class _NarrowForm:
     """The nodes of a graph over parameters of which some are narrow, and the narrow forms of those that have one."""
 
-    def __init__(self, graph: Graph, parameters: Sequence[Node]) -> None:
+    def __init__(self, graph: Graph, parameters: Sequence[Node], fitting: Collection[Node]) -> None:
+        self._fitting = fitting
         self._wide: dict[Node, Node] = {}
         self._narrow: dict[Node, Node] = {}
         for old, new in zip(graph.parameters, parameters, strict=True):
@@ -173,7 +192,10 @@ class _NarrowForm:
             if isinstance(op, ops.Scatter) and len(operands) == 3 and _picks(op)
             else ()
         )
-        if not any(each in self._narrow for each in chosen) or not all(map(self._may_be_narrow, chosen)):
+        # Updates that fit become narrow, or each step would make the whole array wide.
+        updates = _updates_of(node) if chosen and chosen[0] in self._narrow else None
+        known = [each for each in chosen if each is not updates or each not in self._fitting]
+        if not any(each in self._narrow for each in chosen) or not all(map(self._may_be_narrow, known)):
             return None
         if isinstance(op, ops.Scatter):
             array, index, updates = operands
