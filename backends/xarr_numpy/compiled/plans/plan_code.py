@@ -485,6 +485,8 @@ class _PlanWriter(PlanMemory):
         arrays = [k for k in changed if carried_type(step, k).size != 1]
         targets = {k: self.pointer(frame, step.state[k]) for k in changed}
         written = [k for k in arrays if self.is_copied(frame, step.inputs[k])]
+        for k in written:  # a copy that a view shows a part of may be needed behind the loop
+            self.pointer(frame, frame.views[step.inputs[k]].inputs[0])
         sources = {k: self.pointer(frame, number) for k, number in enumerate(step.inputs) if k not in written}
         with self.scope():
             state: list[tuple[str, ...]] = []

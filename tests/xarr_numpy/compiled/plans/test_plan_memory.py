@@ -182,6 +182,16 @@ def test_a_loop_inside_uses_the_memory_that_it_begins_with() -> None:
     assert machine_bytes(step, x) <= 4 * x.nbytes + PROCESSOR.min_reused_bytes
 
 
+@pytest.mark.parametrize("part", [lambda v: v[:, 1:4], lambda v: v[:, :3].T], ids=["columns", "rows"])
+def test_a_loop_inside_begins_with_a_part_of_a_copy(part: Callable[[Any], Any]) -> None:
+    def step(i: Any, x: Any) -> Any:
+        columns = (x - x.sum(axis=0)).T[:3]  # which the sum wants behind the loop, too
+        after = lax.fori_loop(0, i, lambda k, y: xarr.sort(y, axis=0) + 1, part(columns))
+        return x.at[:3, :3].set(after % 7) + columns.sum() % 5
+
+    agree(repeat(step), grid(6, 6))
+
+
 @pytest.mark.parametrize(("size", "is_native"), [(400, True), (2000, False)])
 def test_loops_may_take_some_megabytes_more_in_machine_code(size: int, is_native: bool) -> None:
     def step(i: Any, x: Any, y: Any, total: Any) -> Any:
