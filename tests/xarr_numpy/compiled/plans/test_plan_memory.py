@@ -99,6 +99,20 @@ def test_loops_with_views_and_loops_inside(step: Callable[..., Any], size: int) 
     agree(repeat(step), grid(4, size, size) if step is roll_planes else grid(size, size))
 
 
+def test_a_view_of_a_view_is_where_a_loop_begins() -> None:
+    """The view between them is needed by the next loop, too."""
+
+    def arrange(x: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda i, x: xarr.sort(x, axis=0) + xarr.cumsum(x, axis=1) % 5, x)
+
+    def function(x: Any) -> Any:
+        wide = x.T
+        return arrange(wide[::2]), arrange(wide)
+
+    plan = agree(function, grid(24, 24))
+    assert plan.count(" view transpose(") == 1 and plan.count(" view slice(") == 1
+
+
 def show_part(draw: Random, x: Any, others: tuple[int, ...]) -> Any:
     """A view of x, in other orders, parts and repetitions, with these sizes along the last dimensions."""
     kind = draw.randrange(6)
