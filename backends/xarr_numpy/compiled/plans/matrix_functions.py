@@ -3,9 +3,9 @@ of `numpy.linalg`, for one matrix after the other.
 
     void @apply_loop(ptr loop, ptr data, ptr arrays, ptr sizes, ptr steps, i64 operands, i64 count, ptr failed)
 
-They get what `numpy.linalg` gives them, in double precision, to which single precision is converted before and after,
-so that the bits are the same.  A loop says that it failed
-by the flag of an invalid operation, and NumPy raises an error then; here the results of that matrix are NaN.
+They get what `numpy.linalg` gives them, in double precision, so that the bits are the same: single precision is
+converted before and after.  A loop says that it failed by the flag of an invalid operation, and NumPy raises an error
+then; here the results of that matrix are NaN.
 
 Source: NumPy, numpy/linalg/umath_linalg.cpp.
 """
@@ -83,7 +83,6 @@ def fill_{bits}_loop(failed: ptr, to: ptr, count: i64, size: i64):
         for k in range(size if failed.i8[i] else 0):
             to.{bits}[i * size + k] = {nan}
 """
-
 
 _compile: Final = cache(compile_functions)
 

@@ -488,8 +488,6 @@ class _PlanWriter(PlanMemory):
         for k in written:  # a copy that a view shows a part of may be needed behind the loop
             self.pointer(frame, frame.views[step.inputs[k]].inputs[0])
         sources = {k: self.pointer(frame, number) for k, number in enumerate(step.inputs) if k not in written}
-        for k in written:  # what they show may be needed behind the scope
-            self.pointer(frame, frame.views[step.inputs[k]].inputs[0])
         with self.scope():
             state: list[tuple[str, ...]] = []
             for k, number in enumerate(step.inputs):
