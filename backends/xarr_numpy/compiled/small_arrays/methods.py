@@ -15,7 +15,7 @@ from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.host.memory import Lease
 from xarr.ir.device import Device
 from xarr.ir.graph import Data, Leaf, Node
-from xarr_numpy.compiled.codegen import llvm_jit, typed_python
+from xarr_numpy.compiled.codegen import integer_division, llvm_jit, typed_python
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
 from xarr_numpy.compiled.small_arrays.complex_division import LIMITS
@@ -60,11 +60,12 @@ class NativeMethods:
         hosts = [*array_class.host_methods]
         state = self._state(array_class, backend, wanted)
         text = module_text(wanted, hosts, fields, array_class.copied_bytes)
+        memory = objects.objects(len(state))
         code = llvm_jit.compile_module(
-            lambda: objects.objects(len(state)) + typed_python.compile_functions(text),
+            lambda: memory + typed_python.compile_functions(text),
             ["set_up", "host_run", *[f"method_{name}" for name in (*wanted, *hosts)]],
             serial=("",),
-            source=(text, inspect.getsource(typed_python)),
+            source=(text, memory, *map(inspect.getsource, (typed_python, integer_division))),
         )
         words = (ctypes.c_size_t * len(state))(*map(id, state))
         set_up = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(code.addresses["set_up"])
