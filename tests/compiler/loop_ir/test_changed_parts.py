@@ -267,3 +267,21 @@ def test_divisors_keep_what_keeps_them_from_0() -> None:
     stored = [store.value for loop in changed.phases[0].walk() for store in loop.stores()]
     (division,) = {each for value in stored for each in in_order(value) if each.op == "div"}
     assert division.operands[1].op == "select"
+
+
+@pytest.mark.parametrize("swaps", [False, True], ids=["one reads", "both read"])
+def test_arrays_are_read_before_they_are_written_over(swaps: bool) -> None:
+    def step(i: Any, state: Any) -> Any:
+        x, y, rows = state
+        first = (y if swaps else lax.dynamic_slice(y, (0, 0, 0), (9, 1, 8))) + i
+        return xarr.where(rows, first, x), xarr.where(rows, x - 1, y), rows
+
+    def function(*state: Any) -> Any:
+        return lax.fori_loop(0, 3, step, state)
+
+    numbers = np.arange(9 * 7 * 8.0).reshape(9, 7, 8)
+    arguments = numbers, numbers[::-1] % 11, np.arange(9).reshape(9, 1, 1) % 2 == 0
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(*arguments)
+    for one, other in zip(xarr.jit(function)(*arguments), wanted, strict=True):
+        assert_same(np.asarray(one), np.asarray(other))

@@ -47,6 +47,42 @@ def change_in_place(
     return kernel if is_same else replace(kernel, phases=phases)
 
 
+def read_before_written(kernel: Kernel, written_over: Mapping[Buffer, Buffer]) -> Kernel | None:
+    """The kernel with stores over inputs behind the stores that read these; None if there is no such order.
+
+    Where it is settled that a store keeps no old element, it no longer reads that before it writes over it.
+    """
+    phases = [_read_first(phase, written_over) for phase in kernel.phases]
+    return replace(kernel, phases=[each for each in phases if each]) if all(phases) else None
+
+
+def _read_first(loop: Loop, written_over: Mapping[Buffer, Buffer]) -> Loop | None:
+    left = [(part, _loaded_buffers(part)) for part in loop.body if isinstance(part, Store)]
+    body: list[Loop | Store] = []
+    for part in loop.body:
+        if isinstance(part, Loop):
+            inner = _read_first(part, written_over)
+            if inner is None:
+                return None
+            body.append(inner)
+            continue
+        for k, (store, loaded) in enumerate(left):
+            old = written_over.get(store.buffer)
+            # What it reads itself is in a register before it writes, for others too.
+            if old in loaded or not any(old in others for _, others in left):
+                body.append(left.pop(k)[0])
+                break
+        else:
+            return None
+    return replace(loop, body=body)
+
+
+def _loaded_buffers(store: Store) -> frozenset[Buffer]:
+    """The buffers of which a store reads elements."""
+    values = in_order(store.value, *[value for value, _ in store.offset.terms])
+    return frozenset([value.attribute.buffer for value in values if value.op == "load"])
+
+
 def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: bool) -> Loop:
     """A phase whose loops visit what changes; the same one where that is everything."""
     chain = loops_around_stores(phase)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from xarr.base.frozen_dataclasses import record
-from xarr.compiler.loop_ir.changed_parts import change_in_place
+from xarr.compiler.loop_ir.changed_parts import change_in_place, read_before_written
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, copied_buffers
 from xarr.compiler.loop_ir.split_loops import split_by_conditions
 from xarr.compiler.plan.arena import Arena
@@ -369,8 +369,12 @@ class FunctionCode:
         ]
         key = kernel, tuple(pairs)
         if key not in self._in_place:
-            changed = change_in_place(kernel, dict(pairs), _is_whole) if pairs else kernel
-            self._in_place[key] = split_by_conditions(changed, _is_whole)
+            over = dict(pairs)
+            changed = change_in_place(kernel, over, _is_whole) if over else kernel
+            changed = split_by_conditions(changed, _is_whole)
+            if over and changed is not kernel:
+                changed = read_before_written(changed, over) or kernel
+            self._in_place[key] = changed
         return self._in_place[key]
 
     def table(self, pointers: Sequence[str]) -> str:
