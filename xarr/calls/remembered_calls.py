@@ -338,8 +338,14 @@ def remembering(
 
 
 def _hold(argument: Any) -> Any:
-    """An Array with a copy of a small array of NumPy's, which goes along with others; other arguments as they are."""
+    """An Array with a copy of a small array of NumPy's, which goes along with others; other arguments as they are.
+
+    Arrays of several dimensions in another order than C are: how these lie says in which order sums are added, and
+    calls that are not remembered go by that.
+    """
     if type(argument) is not np.ndarray or not argument.ndim or plain_operand(argument) is None:
+        return argument
+    if argument.ndim > 1 and not argument.flags.c_contiguous:
         return argument
     device = device_beside()
     if device is None:
