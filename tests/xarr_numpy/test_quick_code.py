@@ -169,7 +169,7 @@ def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPa
 
     def compile_or_raise(*arguments: Any, is_quick: bool = False) -> llvm_jit.Code:
         calls.append(is_quick)
-        if len(calls) == 3:
+        if len(calls) == 1:
             raise KeyboardInterrupt
         return compile_module(*arguments, is_quick=is_quick)
 
@@ -179,7 +179,7 @@ def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPa
     assert not program.rest.is_done
     assert program(matrix())[0].tobytes() == wanted.tobytes()
     assert program.rest.is_done
-    assert len(calls) > 3
+    assert len(calls) > 1
     assert not any(calls)
 
 

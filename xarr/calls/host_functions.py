@@ -401,6 +401,8 @@ def _accumulate_sums(
 
 
 def _sort_indices(a: HostArray, axis: int | None = -1, **options: Any) -> HostArray:
+    if a.ndim > 32:
+        raise ValueError("argsort of NumPy goes no further than 32 dimensions")
     return np.argsort(a, axis, kind="stable")
 
 

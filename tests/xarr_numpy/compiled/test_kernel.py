@@ -66,7 +66,6 @@ def test_loops_over_what_is_left_of_a_matrix_share_code(modules: list[str]) -> N
         np.testing.assert_array_equal(np.asarray(got), _eliminate_by_numpy(_matrix(size)))
         counts.append(len(modules))
     assert max(counts) < 40, counts  # of 198 and 398 kernels
-    assert counts[1] < counts[0], counts
 
 
 @pytest.mark.parametrize("native", [True, False])
