@@ -224,6 +224,7 @@ def test_a_ufunc_of_the_same_name_is_another() -> None:
     assert_same(special.cbrt(xarr.asarray([8.0])), special.cbrt(np.array([8.0])))
 
 
+@pytest.mark.implicit
 def test_updates_are_not_looked_for_among_remembered_calls() -> None:
     x, i = (xarr.asarray([3, 1, 2]).evaluate() * 1 for _ in range(2))
     index, called = i % 3, set()
