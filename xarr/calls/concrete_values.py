@@ -24,7 +24,7 @@ from xarr.ir.source import here, location_of, user_files
 from xarr.ir.types import MOST_PLAIN_BYTES, TensorType, has_plain_elements
 from xarr.lax.core import ArrayLike
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, Recipe, content_of
+from xarr.runtime.handles import Handle, Recipe, content_of, wrap_leaf
 from xarr.runtime.live_values import values_at_hand
 from xarr.runtime.materialisation import to_host
 from xarr.runtime.small_ops import pending_value, small_ops
@@ -83,6 +83,18 @@ def plain_operand(array: ndarray[Any, Any]) -> Any:
     if array.nbytes > MOST_PLAIN_BYTES or not has_plain_elements(array.dtype):
         return None
     return array if array.ndim else plain_value(array[()])
+
+
+def hold_beside(array: ndarray[Any, Any]) -> Array | None:
+    """An Array with a copy of an array of NumPy's, in its order in memory, which goes along with others.
+
+    None for numbers and for what is not small, or not computed with at once.
+    """
+    device = device_beside()
+    if not array.ndim or device is None or plain_operand(array) is None:
+        return None
+    value = np.array(array)
+    return wrap_leaf(TensorType(value.shape, value.dtype), value, device, False, None)
 
 
 # --- Arrays that hold small values alone ------------------------------------------------------------------------

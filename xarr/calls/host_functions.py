@@ -25,9 +25,8 @@ from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.concrete_values import (
-    device_beside,
+    hold_beside,
     join,
-    plain_operand,
     plain_value,
     small_value,
     wrap_constant,
@@ -194,17 +193,12 @@ class HostFunction:
                     return False
                 arrays.append(value)
                 operands.append(STRONG[type(own)](own) if type(own) in STRONG else own)
-            elif (
-                kind is ndarray
-            ):  # NumPy's own, a copy of which goes along with Arrays, in the same order in memory
-                device = device_beside()
-                if not value.ndim or device is None or plain_operand(value) is None:
+            elif kind is ndarray:
+                held = hold_beside(value) if value.dtype.char in row.chars else None
+                if held is None:
                     return False
-                if value.dtype.char not in row.chars:
-                    return False
-                own = np.array(value)
-                arrays.append(wrap_leaf(TensorType(own.shape, own.dtype), own, device, False, None))
-                operands.append(own)
+                arrays.append(held)
+                operands.append(held._value)
             elif row.numbers and (kind is float or kind_of(value) & (ArgumentKind.INT | ArgumentKind.BOOL)):
                 operands.append(value)
                 numbers.append(value)

@@ -39,7 +39,7 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import CallProgram, LooksAt, learn
-from xarr.calls.concrete_values import device_beside, plain_operand, small_value
+from xarr.calls.concrete_values import hold_beside, small_value
 from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
 from xarr.calls.operands import are_in_force, observers
 from xarr.calls.repeated_calls import (
@@ -56,9 +56,9 @@ from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, postorder
 from xarr.ir.source import known_files, locate, own_files
-from xarr.ir.types import PLAIN, TensorType
+from xarr.ir.types import PLAIN
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, wrap_leaf
+from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES
 from xarr.runtime.trace_stack import recording
 
@@ -343,15 +343,10 @@ def _hold(argument: Any) -> Any:
     Arrays of several dimensions in another order than C are: how these lie says in which order sums are added, and
     calls that are not remembered go by that.
     """
-    if type(argument) is not np.ndarray or not argument.ndim or plain_operand(argument) is None:
+    if type(argument) is not np.ndarray or (argument.ndim > 1 and not argument.flags.c_contiguous):
         return argument
-    if argument.ndim > 1 and not argument.flags.c_contiguous:
-        return argument
-    device = device_beside()
-    if device is None:
-        return argument
-    value = np.array(argument, order="C")
-    return wrap_leaf(TensorType(value.shape, value.dtype), value, device, False, None)
+    held = hold_beside(argument)
+    return argument if held is None else held
 
 
 def _device_of_values(arrays: list[Handle], values: list[Any]) -> Device | None:
