@@ -258,7 +258,7 @@ class Plans(dict[Any, CallPlan]):
         return wrap(Node(self.op, (node,), plan.type, location))
 
     def repeat_two(self, x1: Any, x2: Any, frame: FrameType) -> Array | None:
-        """As `repeat_one`, for two operands, of which one may be a Python number."""
+        """As `repeat_one`, for two operands, of which one may be a Python number or an array of NumPy's."""
         kind = handles._array_class
         first: Any = x1._shown if type(x1) is kind else None
         second: Any = x2._shown if type(x2) is kind else None
@@ -274,7 +274,13 @@ class Plans(dict[Any, CallPlan]):
                 if x1._value is not None:
                     return None
                 second = x2._node
-            plan = self.get((_operand_of(x1, first), _operand_of(x2, second)))
+            one: Operand = type(x1) if first is None else first.type
+            other: Operand = type(x2) if second is None else second.type
+            if one is np.ndarray:
+                one = TensorType(x1.shape, x1.dtype)
+            elif other is np.ndarray:
+                other = TensorType(x2.shape, x2.dtype)
+            plan = self.get((one, other))
         if plan is None or (state := plan.recorded_in) is None:
             return None
         if state[0] is not _config["_global"] or state[1] is not _overrides() or recording or observers:
@@ -301,13 +307,6 @@ class Plans(dict[Any, CallPlan]):
         for step, type_ in right:
             second = Node(step, (second,), type_, location)
         return wrap(Node(self.op, (first, second), plan.type, location))
-
-
-def _operand_of(value: Any, node: Node | None) -> Operand:
-    """Give what a plan depends on of an operand that shows a node, a number or an array of NumPy's."""
-    if node is not None:
-        return node.type  # type: ignore[return-value]
-    return TensorType(value.shape, value.dtype) if type(value) is np.ndarray else type(value)
 
 
 #: By an instruction, as its address: the number that it computes with, its element type, and the constant.
