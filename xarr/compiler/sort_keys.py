@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 
@@ -54,6 +55,11 @@ def order_of(comparator: Graph) -> Order | None:
         keys.append(x)
         columns.append(Column((head.op.direction == "GT") != turned, head.op.total_order))
     return Order(Graph(ahead, keys, "key"), tuple(columns))
+
+
+def are_ranked(size: int, elements: int, target: Target) -> bool:
+    """Whether sorting rows of such a size, of so many elements in all, by counting what comes before each pays."""
+    return size <= target.max_ranked_row and elements * size <= target.max_rank_comparisons
 
 
 def is_order(comparator: Graph) -> bool:

@@ -12,12 +12,11 @@ a reduction in lanes takes as long as reading the keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from xarr.compiler.sort_keys import order_of
+from xarr.compiler.sort_keys import are_ranked, order_of
 from xarr.compiler.target import Target
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.ir import ops
@@ -25,7 +24,7 @@ from xarr.ir.computations import combiner, lexicographic
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.rewriting import find_users
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import TensorType
 
 _INT64: Final = np.dtype(np.int64)
 
@@ -211,7 +210,7 @@ def _are_few(node: Node, count: int, users: Mapping[Node, Sequence[Node]], targe
     if _axis_of(node) != len(batch) or any(type.dynamic for type in types):
         return False
     is_less = count <= target.max_first_elements and count * target.min_elements_behind <= size
-    if batch and (not target.looks_for_firsts_of_rows or _is_ranked(node.operands[0].shape, size, target)):
+    if batch and (not target.looks_for_firsts_of_rows or are_ranked(size, types[0].size, target)):
         return False
     if not is_less or _keys(node) is None:
         return False
@@ -220,11 +219,6 @@ def _are_few(node: Node, count: int, users: Mapping[Node, Sequence[Node]], targe
     return not batch or all(
         _stands_at(node.operands[which], len(batch)) or which == _compared_array(node) for which in read
     )
-
-
-def _is_ranked(shape: Ints, size: int, target: Target) -> bool:
-    """Whether rows are so short that each element is compared with all others of its row."""
-    return size <= target.max_ranked_row and prod(shape) * size <= target.max_rank_comparisons
 
 
 def _stands_at(array: Node, axis: int) -> bool:

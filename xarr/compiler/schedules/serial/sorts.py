@@ -18,7 +18,7 @@ from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars
 from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Store, index_value, new_carry
 from xarr.compiler.loop_ir.scalars import INT64, Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
-from xarr.compiler.sort_keys import is_order
+from xarr.compiler.sort_keys import are_ranked, is_order
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
@@ -29,8 +29,7 @@ def is_ranked(node: Node, target: Target) -> bool:
     op, shape = node.op, node.operands[0].shape
     if not isinstance(op, ops.Sort) or not is_order(op.comparator):
         return False
-    size = shape[op.dimension]
-    return size <= target.max_ranked_row and prod(shape) * size <= target.max_rank_comparisons
+    return are_ranked(shape[op.dimension], prod(shape), target)
 
 
 def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
