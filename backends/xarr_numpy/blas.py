@@ -83,6 +83,12 @@ def _function_at(address: int, arguments: int) -> Callable[..., None]:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
 
 
+def addresses(stack: np.ndarray[Any, Any]) -> range:
+    """Where each of a stack of arrays begins, which lie one after the other and have elements."""
+    start = stack.ctypes.data
+    return range(start, start + stack.nbytes, stack.nbytes // len(stack))
+
+
 def name_of(op: Factorisation, dtype: np.dtype[Any]) -> str:
     """The name of LAPACK's routine for a factorisation."""
     return f"{LETTERS[dtype]}{op.routines[dtype in COMPLEX]}"

@@ -49,7 +49,7 @@ def lu(a: Array) -> Arrays:
         held = np.array(a.swapaxes(-1, -2), order="C").reshape(prod(batch), columns, rows)
         sizes, info = np.array([rows, columns], _INT64), np.empty(prod(batch), _INT64)
         m, n = sizes.ctypes.data, sizes.ctypes.data + 8
-        for matrix, own, status in zip(*map(_addresses, (held, pivots, info)), strict=True):
+        for matrix, own, status in zip(*map(blas.addresses, (held, pivots, info)), strict=True):
             function(m, n, matrix, m, own, status)
         factors = held.swapaxes(-1, -2)
     return (
@@ -57,12 +57,6 @@ def lu(a: Array) -> Arrays:
         pivots.reshape(*batch, count).astype(_INT32),
         info.reshape(batch).astype(_INT32),
     )
-
-
-def _addresses(stack: Array) -> range:
-    """Where each of a stack of arrays begins."""
-    start = stack.ctypes.data
-    return range(start, start + stack.nbytes, stack.strides[0])
 
 
 def _eliminate(matrices: Array, pivots: Array) -> None:

@@ -93,9 +93,8 @@ def _solve_by_blas(function: Callable[..., None], letters: str, a: Array, x: Arr
     m, n, size = [numbers.ctypes.data + 8 * index for index in range(3)]
     held = np.frombuffer(letters.encode(), np.uint8)
     words = [held.ctypes.data + index for index in range(len(letters))]
-    for index in range(prod(batch)):
-        matrix = a.ctypes.data + index * a.shape[-1] ** 2 * a.itemsize
-        right = x.ctypes.data + index * rows * columns * x.itemsize
+    stacks = [each.reshape(prod(batch), *each.shape[-2:]) for each in (a, x)]
+    for matrix, right in zip(*map(blas.addresses, stacks), strict=True):
         function(*words, m, n, one.ctypes.data, matrix, size, right, m)
 
 
