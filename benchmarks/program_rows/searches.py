@@ -104,6 +104,13 @@ def rays_data(n: int) -> tuple[np.ndarray, ...]:
     return boxes, start, np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
+def meet_boxes(xp: Array, ends: Array, goes_on: Array, nearest: Array, is_leaf: Array) -> Array:
+    """The nearest leaves by now, and which rays enter their box, whose two corners are `ends` of them away."""
+    near, far = xp.minimum(*ends).max(axis=1), xp.maximum(*ends).min(axis=1)
+    meets = goes_on & (near <= far) & (near < nearest) & (far > 0)
+    return xp.where(meets & is_leaf, xp.maximum(near, 0), nearest), meets & ~is_leaf
+
+
 def rays_numpy(xp: Array, boxes: Array, start: Array, way: Array) -> Array:
     """The distance at which each ray meets the nearest leaf."""
     n = start.shape[0]
@@ -117,11 +124,7 @@ def rays_numpy(xp: Array, boxes: Array, start: Array, way: Array) -> Array:
         left = left - goes_on
         box = xp.where(goes_on, stack[rays, left], 0)
         ends = (boxes[box, :2] - start) / way, (boxes[box, 2:] - start) / way
-        near, far = xp.minimum(*ends).max(axis=1), xp.maximum(*ends).min(axis=1)
-        meets = goes_on & (near <= far) & (near < nearest) & (far > 0)
-        is_leaf = box >= LEAVES
-        nearest = xp.where(meets & is_leaf, xp.maximum(near, 0), nearest)
-        enters = meets & ~is_leaf
+        nearest, enters = meet_boxes(xp, ends, goes_on, nearest, box >= LEAVES)
         stack[rays, left] = xp.where(enters, 2 * box + 1, stack[rays, left])
         stack[rays, left + 1] = xp.where(enters, 2 * box, stack[rays, left + 1])
         left = left + 2 * enters
@@ -138,11 +141,7 @@ def rays_jax(jnp: Array, lax: Array, boxes: Array, start: Array, way: Array) -> 
         left = left - goes_on
         box = jnp.where(goes_on, stack[rays, left], 0)
         ends = (boxes[box, :2] - start) / way, (boxes[box, 2:] - start) / way
-        near, far = jnp.minimum(*ends).max(axis=1), jnp.maximum(*ends).min(axis=1)
-        meets = goes_on & (near <= far) & (near < nearest) & (far > 0)
-        is_leaf = box >= LEAVES
-        nearest = jnp.where(meets & is_leaf, jnp.maximum(near, 0), nearest)
-        enters = meets & ~is_leaf
+        nearest, enters = meet_boxes(jnp, ends, goes_on, nearest, box >= LEAVES)
         stack = stack.at[rays, left].set(jnp.where(enters, 2 * box + 1, stack[rays, left]))
         stack = stack.at[rays, left + 1].set(jnp.where(enters, 2 * box, stack[rays, left + 1]))
         return nearest, stack, left + 2 * enters
