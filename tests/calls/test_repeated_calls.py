@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -34,13 +35,15 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def calls_of_python(call: Callable[[], Any]) -> int:
-    """The calls of Python functions that a call takes, less those of destructors."""
+    """The calls of Python functions that a call takes, less those of destructors and of a garbage collection."""
     names: list[str] = []
+    gc.disable()
     sys.setprofile(lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return len([name for name in names if name != "__del__"])
 
 

@@ -17,6 +17,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.lax.lapack import check
+from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
@@ -437,7 +438,8 @@ def test_systems_are_solved_in_machine_code() -> None:
 
     arguments = whole(5, 5), whole(5, 5)
     assert is_native(repeat(step), *arguments)
-    assert not reasons(repeat(step), *arguments)
+    # By an inner loop of NumPy's, where it may be looked up.
+    assert bool(reasons(repeat(step), *arguments)) != struct_offsets.works()
     with xarr.config(fusion="off"):
         wanted = xarr.jit(repeat(step))(*arguments)
     with xarr.config(fusion="compiled"):
