@@ -80,8 +80,8 @@ def test_arrays_that_are_committed_and_that_are_not_are_computed_with_in_machine
     for call in calls:
         call(), call(), call()
         assert call()._device is device
-        # The function of the line, and what users call.
-        assert calls_of_python(call) <= 3
+        # The lambda, what users call, NumPy's dispatcher, and where the process has recorded calls, the look-up of those.
+        assert calls_of_python(call) <= 4
         same(lambda *_, call=call: call(), x, u, call)
     assert (u + order)._device is device.uncommitted
     u += x
