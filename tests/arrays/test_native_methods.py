@@ -80,7 +80,7 @@ def test_arrays_that_are_committed_and_that_are_not_are_computed_with_in_machine
     for call in calls:
         call(), call(), call()
         assert call()._device is device
-        # The lambda, what users call, NumPy's dispatcher, and where the process has recorded calls, the look-up of those.
+        # The lambda, what users call, NumPy's dispatcher, and the look-up of recorded calls where there are any.
         assert calls_of_python(call) <= 4
         same(lambda *_, call=call: call(), x, u, call)
     assert (u + order)._device is device.uncommitted
