@@ -6,6 +6,7 @@ changes, and the indices that its checks look at.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,6 +27,7 @@ from xarr.compiler.while_loops.row_exchanges import exchange_rows, update_under_
 from xarr.compiler.while_loops.structural_zeros import leave_out_zeros
 from xarr.compiler.while_loops.wanted_parts import leave_out_unwanted
 from xarr.ir import ops
+from xarr.ir.constants import integer_of
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.integer_ranges import Range
 from xarr.ir.ops.control import pack_results, unpack_results
@@ -186,14 +188,18 @@ def _by_elements(
     extended: _ExtendedLoop, node: Node, operands: tuple[Node, ...], target: Target
 ) -> Node | None:
     """The results of a loop that carries the elements of short arrays, as a native loop; None if there is none."""
-    try:
-        counts = _elements_carried(extended.loop, target)
-        cond = _with_elements(extended.loop.cond, counts, [1], target)
-        body = _with_elements(extended.loop.body, counts, counts, target)
-    except NotSplit:
-        return None
-    form = native_form(ops.While(cond, body), target)
-    if form is None:
+    tables = _short_tables(extended.loop.body, target)
+    for most in (tables, frozenset[int]()) if tables else (tables,):
+        try:
+            counts = _elements_carried(extended.loop, target, most)
+            cond = _with_elements(extended.loop.cond, counts, [1], target)
+            body = _with_elements(extended.loop.body, counts, counts, target)
+        except NotSplit:
+            continue
+        form = native_form(ops.While(cond, body), target)
+        if form is not None:
+            break
+    else:
         return None
     first = [sum(counts[:k]) for k in range(len(counts))]
     checks = tuple([(first[k], call) for k, call in extended.checks])
@@ -208,13 +214,36 @@ def _by_elements(
     return pack_results(results)
 
 
-def _elements_carried(loop: ops.While, target: Target) -> list[int]:
+def _short_tables(body: Graph, target: Target) -> frozenset[int]:
+    """The numbers of short arrays of which elements at computed indices are read or written, as of a stack.
+
+    Where elements are chosen among so many, they are read from memory sooner.
+    """
+    origins = {each: number for number, each in enumerate(body.parameters)}
+    choices: Counter[int] = Counter()
+    for node in body.nodes:
+        if (
+            not isinstance(node.op, ops.DynamicSlice | ops.DynamicUpdateSlice)
+            or node.operands[0] not in origins
+        ):
+            continue
+        number = origins[node.operands[0]]
+        is_update = isinstance(node.op, ops.DynamicUpdateSlice)
+        if is_update:
+            origins[node] = number
+        if any(integer_of(start) is None for start in node.operands[1 + is_update :]):
+            choices[number] += node.operands[0].tensor_type.size
+    return frozenset(number for number, count in choices.items() if count > target.max_carried_elements)
+
+
+def _elements_carried(loop: ops.While, target: Target, tables: frozenset[int]) -> list[int]:
     """For each carried value how many elements become of it; 1 for what stays as it is.  Raises NotSplit."""
     counts = []
-    for old, new in zip(loop.body.parameters, loop.body.results, strict=True):
+    for number, (old, new) in enumerate(zip(loop.body.parameters, loop.body.results, strict=True)):
         if not isinstance(old.type, TensorType) or old.type.dynamic or not old.type.size:
             raise NotSplit
-        counts.append(1 if new is old or old.type.size > target.max_carried_elements else old.type.size)
+        is_whole = new is old or number in tables or old.type.size > target.max_carried_elements
+        counts.append(1 if is_whole else old.type.size)
     return counts
 
 

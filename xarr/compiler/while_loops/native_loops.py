@@ -3,7 +3,8 @@
 A `While` is such a loop if, apart from what it carries along unchanged, it carries scalars and arrays of one
 size n, and its body computes every element from the scalars and from the same elements of these arrays.  What
 does not change may also be read, and a carried array be written, at an index that scalars compute: one element,
-or a row of n of them.  Such a loop can be turned inside out, steps inside and points outside.  The condition is
+or a row of n of them.  Where only scalars change, elements of a table may be read between its writes, too.  Such
+a loop can be turned inside out, steps inside and points outside.  The condition is
 
 * one of the scalars alone: they can be run ahead, and say how many steps each point takes; or
 * that and `any` of a mask of the points, provided that a step changes nothing of a point whose mask is false.
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Literal
+from typing import Final, Literal
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
@@ -41,6 +42,10 @@ from xarr.ir.types import TensorType
 
 #: What a carried value is: one number; n of them; more, of which only parts are read or written.
 Kind = Literal["scalar", "points", "table"]
+
+
+#: Elements that a step has written before it reads one of the same table, each of which may be that.
+_MOST_WRITTEN: Final = 8
 
 
 @dataclass(frozen=True)
@@ -185,6 +190,8 @@ class _Reader:
         self.values = Values()
         self.point = self.values.make("argument", (), INT64, "point", unique=True)
         self.known: dict[Node, Value] = {}
+        #: Of tables that are written, before and after each update: the carried number, and the update that follows.
+        self._versions: dict[Node, tuple[int, Node | None]] = {}
 
     def read(self) -> NativeLoop:
         body = self.loop.body
@@ -251,15 +258,16 @@ class _Reader:
                 continue
             updates = _updates(old, new)
             wide = any(each.operands[1].tensor_type.size > 1 for each in updates)
-            if not all(user is updates[0] or self._is_alike(user, old, wide) for user in users[old]):
+            if (wide and len(updates) > 1) or body.results.count(new) > 1:
                 raise _Unfit
-            if users.get(new) or body.results.count(new) > 1 or body.results.count(old):
-                raise _Unfit
-            for before, update in zip((old, *updates), updates, strict=False):
-                if users[before].count(update) > 1 or update.operands.count(before) > 1:
+            for before, update in zip((old, *updates), (*updates, None), strict=True):
+                self._versions[before] = number, update
+                if before is not new and before in body.results:
                     raise _Unfit
-                if before is not old and (users[before] != [update] or before in body.results or wide):
-                    raise _Unfit
+                for user in users.get(before, ()):
+                    is_alike = user is update or self._is_alike(user, before, wide and before is old)
+                    if not is_alike or user.operands.count(before) > 1:
+                        raise _Unfit
 
     def _is_alike(self, user: Node, table: Node, wide: bool) -> bool:
         """Whether a node reads as much of a table as is written: a row by points or, by scalars, an element.
@@ -300,7 +308,12 @@ class _Reader:
         """The element of each point of `node`."""
 
         def operands_of(node: Node) -> tuple[Node, ...]:
-            return node.operands[1:] if isinstance(node.op, ops.DynamicSlice) else node.operands
+            if not isinstance(node.op, ops.DynamicSlice):
+                return node.operands
+            return (
+                *node.operands[1:],
+                *[each for update in self._updates_of(node) for each in update.operands[1:]],
+            )
 
         return compute_operands_first(node, self.known, operands_of, self._compute)
 
@@ -325,21 +338,44 @@ class _Reader:
             raise _Unfit
         return value
 
+    def _updates_of(self, read: Node) -> list[Node]:
+        """The updates of this step in the table that a node reads."""
+        source = read.operands[0]
+        if source not in self._versions:
+            return []
+        return _updates(self.loop.body.parameters[self._versions[source][0]], source)
+
     def _load(self, node: Node) -> Value:
         source, *starts = node.operands
-        in_body = source in self.loop.body.parameters
-        parameters = self.loop.body.parameters if in_body else self.loop.cond.parameters
-        if source not in parameters:
-            raise _Unfit
-        number = parameters.index(source)
-        carried = self.native.carried[number]
-        if not carried.is_fixed and not (carried.kind == "table" and in_body):
-            raise _Unfit
-        size = node.tensor_type.size
+        number = self._number_of(source)
         start = self._start(source, node.shape, starts)
-        wide = size > 1
+        wide = node.tensor_type.size > 1
         operands = (start, self.point) if wide else (start,)
-        return self.values.make("load", operands, register_dtype(node.dtype), Row(number, wide))
+        value = self.values.make("load", operands, register_dtype(node.dtype), Row(number, wide))
+        updates = self._updates_of(node)
+        if len(updates) > _MOST_WRITTEN:
+            raise _Unfit
+        # Elements that this step has written are not in memory yet.
+        for update in updates:
+            array, new, *rest = update.operands
+            written = self._start(array, new.shape, rest)
+            value = (
+                self._element(new)
+                if written is start
+                else written.eq(start).select(self._element(new), value)
+            )
+        return value
+
+    def _number_of(self, source: Node) -> int:
+        """The carried value that a part is read of."""
+        if source in self._versions:
+            return self._versions[source][0]
+        for graph in (self.loop.body, self.loop.cond):
+            if source in graph.parameters:
+                number = graph.parameters.index(source)
+                if self.native.carried[number].is_fixed:
+                    return number
+        raise _Unfit
 
     def _start(self, array: Node, sizes: Sequence[int], starts: Iterable[Node]) -> Value:
         """Where the part begins in row-major order; the part must lie there in one piece."""

@@ -180,6 +180,49 @@ def test_a_table_that_is_written_is_read_in_order() -> None:
     agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(150.0).reshape(3, 50))
 
 
+@pytest.mark.parametrize("size", [3, 8, 20])
+@pytest.mark.parametrize("seed", range(6))
+def test_elements_of_tables_are_read_after_they_are_written_in_the_same_step(size: int, seed: int) -> None:
+    """At equal, other and clamped indices, and by what else was read: as stacks, heaps and caches are."""
+    rng = np.random.default_rng((size, seed))
+    accesses = [(rng.integers(3), *map(int, rng.integers(2, size=2))) for _ in range(rng.integers(2, 7))]
+    factors = [int(each) for each in rng.integers(1, 9, len(accesses))]
+
+    def step(i: Any, state: Any) -> Any:
+        tables, total = [*state[:2]], state[2]
+        for (kind, number, moves), factor in zip(accesses, factors, strict=True):
+            index = (i * factor + (total if moves else 0)) % (size + 3) - 1
+            read = lax.dynamic_index_in_dim(tables[number], index, keepdims=False)
+            if kind == 0:
+                total = (total + read * factor) % 101
+            else:
+                new = xarr.where(read % 3 == 0, total, read) if kind == 1 else total + factor
+                tables[number] = lax.dynamic_update_index_in_dim(tables[number], new, index, 0)
+        return *tables, total
+
+    def function(x: Any, y: Any) -> Any:
+        return lax.fori_loop(0, 40, step, (x, y, xarr.asarray(1)))
+
+    agree(function, rng.integers(0, 50, size), rng.integers(0, 50, size))
+
+
+def test_a_stack_is_a_table_however_short() -> None:
+    def step(state: Any) -> Any:
+        stack, left, total = state
+        top = stack[left - 1]
+        stack = stack.at[left - 1].set(top // 2).at[left].set(top // 3)
+        return stack, xarr.where(top > 4, left + 1, left - 1), total + top
+
+    def function(x: Any) -> Any:
+        stack = xarr.zeros(8, dtype="int64").at[0].set(x)
+        return lax.while_loop(lambda state: state[1] > 0, step, (stack, xarr.asarray(1), xarr.asarray(0)))[2]
+
+    agree(function, np.int64(1000))
+    (loop,) = [node.op for node in fuse(function, "s64[]").nodes if isinstance(node.op, ops.NativeWhile)]
+    form = native_form(loop, PROCESSOR)
+    assert form is not None and [each.size for each in form.carried if each.kind == "table"] == [8]
+
+
 @pytest.mark.parametrize("size", [5, 20], ids=["numbers", "points"])
 @pytest.mark.parametrize("element_first", [True, False])
 def test_rows_and_elements_of_a_table_are_written_in_order(size: int, element_first: bool) -> None:
