@@ -514,8 +514,8 @@ def test_a_loop_without_end_is_interrupted() -> None:
         function = xarr.jit(lambda x: lax.while_loop(lambda s: s < 2, lambda s: s * 1.0, x))
         assert float(function(3.0)) == 3.0
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             float(function(1.0))
 
 

@@ -354,8 +354,8 @@ def test_a_loop_without_end_is_interrupted(function: Callable[..., Any]) -> None
     with xarr.config(fusion="compiled"):
         compiled = xarr.jit(function)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             xarr.evaluate(*compiled(zero, zero))
         full = compiled(xarr.full((3, 3), 100.0), zero)
     assert_same(full[0], np.full((3, 3), 100.0))
