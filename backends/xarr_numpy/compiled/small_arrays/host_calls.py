@@ -98,14 +98,14 @@ def host_compute(row: ptr, items: ptr, count: i64, positional: i64, named: ptr, 
     value = null
     if device and is_usual_size and host_combines(row, facts) and not host_is_unsure(row, arguments.ptr[0]):
         hold(device)
-        value = host_ask(row, arguments, positional + filled, named, facts, most)
+        value = host_ask(row, arguments, positional + filled, named, facts, operands)
         if not value:
             release(device)
     host_drop(arguments, count + filled)
     return value
 
 # What NumPy's function gives for operands, the first of the arguments, and for options; null where Python computes.
-def host_ask(row: ptr, arguments: ptr, positional: i64, named: ptr, facts: ptr, most: i64) -> ptr:
+def host_ask(row: ptr, arguments: ptr, positional: i64, named: ptr, facts: ptr, operands: i64) -> ptr:
     if PyContext_Enter(state.CONTEXT) != 0:
         PyErr_Clear()
         return null
@@ -117,7 +117,7 @@ def host_ask(row: ptr, arguments: ptr, positional: i64, named: ptr, facts: ptr, 
             facts.FACT_REFUSED = 1
         return null
     if row_has(row, BOTHZEROS) and has_zero(made, 0):
-        for k in range(most):
+        for k in range(operands):
             if has_zero(arguments.ptr[k], 1):
                 release(made)
                 return null

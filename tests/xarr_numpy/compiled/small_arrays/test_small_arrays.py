@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
+from xarr.calls.concrete_values import small_value
+from xarr.calls.host_functions import ROWS, HostFunction
 from xarr.errors import BackendError
 from xarr.runtime.handles import Handle
 
@@ -77,6 +80,18 @@ def test_kinds_of_elements_are_told_apart_by_bits() -> None:
     assert [*objects.KINDS][:3] == ["float64", "int64", "bool"]
     for kind in objects.SCALAR_KINDS:
         assert type(np.zeros(1, kind)[0]) is np.dtype(kind).type and np.dtype(kind).isbuiltin
+
+
+@pytest.mark.implicit
+def test_zeros_are_looked_for_among_the_operands_that_there_are(machine_code_methods: None) -> None:
+    """Behind them on the stack lies what the call before has left there: an array that is freed, at times."""
+    zeros, negative = xarr.asarray([0.0, 5.0]), xarr.asarray([-0.0, 9.0])
+    for each in (zeros, negative):
+        small_value(each)
+    host = HostFunction(ROWS["clip"]._replace(call=np.ndarray.clip), is_for_python=False)
+    nothing, result = map(host.run, [(zeros, zeros, negative), (zeros, zeros)], [{}, {}])
+    assert nothing is None
+    assert_same(result, np.array([0.0, 5.0]))
 
 
 def test_every_operator_has_its_methods() -> None:
