@@ -172,7 +172,10 @@ OTHERS = {
     "compiled/codegen/instructions.py": {"_MOST_LITERAL": "what is no size worth sharing code for"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/templates.py": {"_KEPT": "templates that are counted"},
-    "compiled/codegen/llvm_jit.py": dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
+    "compiled/codegen/llvm_jit.py": {
+        **dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
+        **dict.fromkeys(("_LEAST_MEMORY", "_MEMORY_OF_TEXT", "_MEMORY_OF_CODE"), "what LLVM takes"),
+    },
     "compiled/plans/fourier.py": {
         "_OPERATIONS": "of a transform, for each element and halving",
         **dict.fromkeys(("_TRIED", "_ROWS_TRIED"), "sizes that are tried before use"),

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
+import mmap
 import os
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
@@ -40,6 +42,20 @@ _SLOW_GATHERS: Final = (
     *("skylake", "skylake-avx512", "cascadelake", "cooperlake", "cannonlake"),
     *("icelake-client", "icelake-server", "tigerlake", "rocketlake"),
 )
+
+#: How machine code, its constants and its variables are mapped, on systems that say.
+_MAPPINGS: Final = (
+    [
+        {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ | other}
+        for other in (mmap.PROT_EXEC, 0, mmap.PROT_WRITE)
+    ]
+    if hasattr(mmap, "PROT_READ")
+    else []
+)
+#: What LLVM takes beside: bytes at least, and for each byte of a text or of object code.
+_LEAST_MEMORY: Final = 2**20
+_MEMORY_OF_TEXT: Final = 100
+_MEMORY_OF_CODE: Final = 4
 
 _lock: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -78,6 +94,28 @@ def _close_unused() -> None:
     """The caller holds the lock."""
     while _unused:
         _unused.popleft().close()
+
+
+def _require_memory(nbytes: int, count: int = 1) -> None:
+    """Raise BackendError where the system has no memory for so many objects: LLVM would end the process.
+
+    Code in a ring of objects that nobody uses is let go of before.
+    """
+    for is_last in (False, True):
+        try:
+            with ExitStack() as mapped:
+                for mapping in _MAPPINGS * count:
+                    mapped.enter_context(mmap.mmap(-1, nbytes + _LEAST_MEMORY, **mapping))
+            return
+        except OSError as error:
+            if is_last:
+                raise BackendError(
+                    f"there is no memory for machine code: {error.strerror}; drop functions that are not called any "
+                    "more, or allow the process more memory (ulimit -v) or more mappings (sysctl vm.max_map_count)"
+                ) from error
+        gc.collect()
+        with _lock:
+            _close_unused()
 
 
 def target() -> str:
@@ -164,6 +202,7 @@ def _load_cached(
 
 def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:
     """Object code for a module with such functions, as `compile_module` says: of its parts, if threads share them."""
+    _require_memory(_MEMORY_OF_TEXT * len(ir))
     ir = call_formulas(ir) if level == QUICK_LEVEL else ir
     parts = split_module(ir, min(workers.count(), ir.count("\n") // PROCESSOR.min_part_lines))
     with _lock:
@@ -182,7 +221,9 @@ def load(object_code: bytes, names: Iterable[str], machine: Machine | None = Non
     """
     with _lock:
         _close_unused()
-        return (machine or Machine.host()).load(object_code, list(names))
+        parts = split_codes(object_code)
+        _require_memory(_MEMORY_OF_CODE * len(object_code), len(parts))
+        return (machine or Machine.host()).load(parts, list(names))
 
 
 class Machine:
@@ -322,11 +363,11 @@ class Machine:
             if not function.is_declaration and function.name.endswith(serial):
                 simplification.run(function, builder)
 
-    def load(self, object_code: bytes, names: list[str]) -> Code:
-        """As `load`."""
+    def load(self, parts: Sequence[bytes], names: list[str]) -> Code:
+        """As `load`, of the object codes of parts."""
         self._libraries += 1
         builder = self._llvm.JITLibraryBuilder()
-        for part in split_codes(object_code):
+        for part in parts:
             builder.add_object_img(part)
         builder.add_current_process()
         for name in names:

@@ -108,5 +108,6 @@ def _definitions(
         elif name in defined:
             yield _INTERNAL + function.text.removeprefix(_INTERNAL).removeprefix("define ")
         elif name in named:
-            head = function.text.partition(" {\n")[0].replace("internal", "hidden", 1)
-            yield f"{head.replace('define', 'declare', 1)}\n"
+            # Not as hidden: the parts may lie too far apart for an address that code adds up from its own.
+            head = function.text.partition(" {\n")[0].removeprefix(_INTERNAL).removeprefix("define ")
+            yield f"declare {head}\n"

@@ -1,9 +1,11 @@
 """Scalar expressions as LLVM IR: each primitive gives NumPy's bits at every width; assembling and loading."""
 
 import ctypes
+import errno
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -315,6 +317,36 @@ def test_foreign_bytes_are_refused(damaged: bytes) -> None:
 def test_missing_functions_are_refused() -> None:
     with pytest.raises(BackendError, match="Symbols not found"):
         llvm_jit.load(llvm_jit.assemble(INCREMENT), ["decrement"])
+
+
+@pytest.mark.skipif(not llvm_jit._MAPPINGS, reason="the system does not say how memory is mapped")
+def test_an_error_says_that_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "define i32 @f() { ret i32 5 }"
+    code = llvm_jit.assemble(text)
+    monkeypatch.setattr(llvm_jit, "_LEAST_MEMORY", 2**60)
+    for call in (lambda: llvm_jit.load(code, ["f"]), lambda: llvm_jit._assemble(text, (), 0)):
+        with pytest.raises(BackendError, match="no memory for machine code: Cannot allocate"):
+            call()
+
+
+@pytest.mark.skipif(not llvm_jit._MAPPINGS, reason="the system does not say how memory is mapped")
+def test_code_that_nobody_uses_gives_its_memory_before_others_lack_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = llvm_jit.assemble("define i32 @f() { ret i32 5 }")
+    ring: list[Any] = [llvm_jit.load(code, ["f"])]
+    ring.append(ring)
+    unused, mmap = weakref.ref(ring[0]), llvm_jit.mmap.mmap
+    del ring
+
+    def lacks(*arguments: Any, **options: Any) -> Any:
+        if unused():
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return mmap(*arguments, **options)
+
+    monkeypatch.setattr(llvm_jit.mmap, "mmap", lacks)
+    llvm_jit.load(code, ["f"])
+    assert unused() is None
 
 
 def test_text_that_is_no_program_is_refused() -> None:
