@@ -150,6 +150,17 @@ def test_results_that_passed_a_check_are_checked_again_only_with_other_bits(
     answers.write()
     answers._passed.clear()
     assert len(answers._read_checks("test_a")) == 1
+    answers._renewed_checks.clear()
+    assert check("renew", "one", 5.0) == 1  # on another processor
+    answers.write()
+    answers._passed.clear()
+    answers._renewed_checks.clear()
+    assert check("", "one", 1.0, fails=True) == check("", "one", 5.0, fails=True) == 0
+    monkeypatch.setattr(answers.metadata, "version", {"jax": "2.0"}.__getitem__)
+    assert check("renew", "one", 5.0) == 1
+    answers.write()
+    answers._passed.clear()
+    assert check("", "one", 1.0) == 1 and check("", "one", 5.0, fails=True) == 0
 
 
 @pytest.mark.usefixtures("store")

@@ -6,7 +6,8 @@ them makes the call anew.  So a stale record is never used; a run that had to ma
 Of which version of jax the answers are stands in `tests/answers/jax.txt`; they are used with others too, which a run
 says as well.
 
-Where answers are long, only digests of the results that agreed with them are kept: `check_once`.
+Where answers are long, only digests of the results that agreed with them are kept: `check_once`.  Of a call there may
+be several, since NumPy's functions have other bits on other processors: what is renewed there as well is kept too.
 
     ORACLE=renew python -m pytest -n 0 tests/lax/test_fuzz.py    makes what calls are missing, and keeps them
     ORACLE=live python -m pytest -n 2                            makes every call, as `nox -s thorough` does
@@ -46,8 +47,8 @@ LONGEST: Final = 1 << 17
 _kept: dict[str, dict[str, HostArray]] = {}
 _renewed: dict[str, dict[str, HostArray]] = {}
 #: Digests of results that passed a check, by the file of tests and the digest of the question; and those of this run.
-_passed: dict[str, dict[str, str]] = {}
-_renewed_checks: dict[str, dict[str, str]] = {}
+_passed: dict[str, dict[str, set[str]]] = {}
+_renewed_checks: dict[str, dict[str, set[str]]] = {}
 _LETTERS: Final = 16
 #: By the file of tests, of those for which answers are kept, the calls that had to be made all the same.
 missed: dict[str, int] = {}
@@ -106,20 +107,20 @@ def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: s
 def check_once(results: list[HostArray], check: Callable[[], None], *question: Any, mode: str = MODE) -> None:
     """Call `check`, which raises where results are wrong, unless it has passed with the same bits of them.
 
-    What is kept is a digest of the results that passed.  They may depend on the processor, where they are NumPy's.
+    What is kept are digests of results that passed, which may depend on the processor, where they are NumPy's.
     The question is all that the check depends on: calls, their arguments, bounds, texts of oracles.
     """
     file, key, bits = _current_file(), digest(*question)[:_LETTERS], digest(*results)[:_LETTERS]
     is_current = mode != "live" and (mode != "renew" or version_of(file) == metadata.version("jax"))
-    passed = _read_checks(file).get(key) if is_current else None
-    if passed is not None:
+    passed = _read_checks(file).get(key, set()) if is_current else set()
+    if passed:
         used.add(file)
-    if passed != bits:
+    if bits not in passed:
         check()
-        if passed is None and not mode and _read_checks(file):
+        if not passed and not mode and _read_checks(file):
             missed[file] = missed.get(file, 0) + 1
     if mode == "renew":
-        _renewed_checks.setdefault(file, {})[key] = bits
+        _renewed_checks.setdefault(file, {}).setdefault(key, set()).update(passed, {bits})
 
 
 def share(name: str, compute: Callable[[], Any]) -> Any:
@@ -206,7 +207,7 @@ def write() -> None:
         DIRECTORY.mkdir(exist_ok=True)
         np.savez_compressed(DIRECTORY / f"{file}.npz", **dict(sorted(answers.items())))
     for file, checks in _renewed_checks.items():
-        lines = [f"{key} {bits}\n" for key, bits in sorted(checks.items())]
+        lines = [f"{' '.join([key, *sorted(passed)])}\n" for key, passed in sorted(checks.items())]
         DIRECTORY.mkdir(exist_ok=True)
         (DIRECTORY / f"{file}.txt").write_text("".join(lines), encoding="utf-8")
     if renewed := {**_renewed, **_renewed_checks}:
@@ -221,19 +222,17 @@ def version_of(file: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return _read_pairs(DIRECTORY / "jax.txt")
+    return dict(_read_rows(DIRECTORY / "jax.txt"))
 
 
-def _read_checks(file: str) -> dict[str, str]:
+def _read_checks(file: str) -> dict[str, set[str]]:
     if file not in _passed:
-        _passed[file] = _read_pairs(DIRECTORY / f"{file}.txt")
+        _passed[file] = {key: {*bits} for key, *bits in _read_rows(DIRECTORY / f"{file}.txt")}
     return _passed[file]
 
 
-def _read_pairs(path: Path) -> dict[str, str]:
-    if not path.exists():
-        return {}
-    return dict(line.split() for line in path.read_text(encoding="utf-8").splitlines())
+def _read_rows(path: Path) -> list[list[str]]:
+    return [line.split() for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _of_file(file: str) -> dict[str, HostArray]:
