@@ -89,7 +89,8 @@ def parts(folder: Path, commit: str, processes: int, seconds: float, is_small: b
     tests = (
         *("-m", "pytest", "-q", "-ra", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"),
         # What faults the device faults it for its own process; what hangs ends that, and the others go on.
-        *("--cuda=gpu", "-p", "xdist", "-n", str(processes), "-o", f"faulthandler_timeout={HANGS}"),
+        *("--cuda=gpu", "-p", "xdist", "-n", str(processes), "--dist=load"),  # The most telling come first.
+        *("-o", f"faulthandler_timeout={HANGS}"),
     )
     size = ("--small",) if is_small else ()
 

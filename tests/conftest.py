@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from importlib import metadata
 from itertools import compress
 from pathlib import Path
@@ -47,11 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of each test so many cases, and more only where these do not have each value of its lists: for other "
         "settings, which are about the lines that run",
     )
+    parser.addoption("--at-most", type=int, help="of each test so many cases, whatever its lists hold")
     parser.addoption(
         "--seconds",
         type=float,
         help="skip the tests that would begin later than so many seconds after the start",
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist, which would choose `load`
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Let each process under `-n` have its own files, so that what is slow at first, or shared, is done once."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 @pytest.hookimpl(trylast=True)  # after what `-m` leaves out
@@ -67,14 +75,51 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--thorough"):
         _keep(config, items, [item for item in items if not item.get_closest_marker("thorough")])
     if config.getoption("--cases"):
-        cases = {item.nodeid: _values_of(item) for item in items}
-        chosen = marks.choose_cases(cases, config.getoption("--cases"))
-        _keep(config, items, [item for item in items if item.nodeid in chosen])
+        _keep_few(config, items, items, _values_of, config.getoption("--cases"))
+    elif config.getoption("--at-most"):
+        _keep_few(config, items, items, _values_of, config.getoption("--at-most"), times=0)
+    elif not config.getoption("--thorough"):
+        sampled = [item for item in items if item.get_closest_marker("sampled")]
+        _keep_few(config, items, sampled, _entries_of, 8, times=2)
+
+
+def _keep_few(
+    config: pytest.Config,
+    items: list[pytest.Item],
+    cases: list[pytest.Item],
+    values_of: Callable[[pytest.Item], Iterable[Hashable]],
+    least: int,
+    times: int = 1,
+) -> None:
+    """Keep of `cases` those that `choose_cases` chooses of each test."""
+    tests: dict[str, dict[str, Iterable[Hashable]]] = {}
+    for item in cases:
+        tests.setdefault(item.nodeid.partition("[")[0], {})[item.nodeid] = values_of(item)
+    chosen = {name for each in tests.values() for name in marks.choose_cases(each, least, times)}
+    left_out = {name for each in tests.values() for name in each} - chosen
+    _keep(config, items, [item for item in items if item.nodeid not in left_out])
 
 
 def _values_of(item: pytest.Item) -> list[tuple[str, str]]:
+    """Each argument of a case."""
     call = getattr(item, "callspec", None)
     return [(name, saferepr(value, None)) for name, value in call.params.items()] if call else []
+
+
+def _entries_of(item: pytest.Item) -> list[Hashable]:
+    """The entry that a case takes of each list that multiplies; with each value of a fixture they count anew."""
+    call = getattr(item, "callspec", None)
+    if call is None:
+        return []
+    if call.marks:
+        return [item.nodeid]  # A case that may be skipped stands for no other.
+    lists = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    names = [
+        [name.strip() for name in each.split(",")] if isinstance(each, str) else [*each] for each in lists
+    ]
+    of_lists = {name for each in names for name in each}
+    of_fixtures = tuple((name, id(value)) for name, value in call.params.items() if name not in of_lists)
+    return [(*each, *(id(call.params[name]) for name in each), of_fixtures) for each in names]
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
@@ -107,6 +152,18 @@ def _is_thorough(value: object) -> bool:
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what the import of all tests made: a full collection takes a second else."""
+    _freeze()
+    gc.set_threshold(20_000, 10, 10)
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures of the module
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Let it pass over what stays of each file, too: programs that are kept for other calls, above all."""
+    if nextitem is not None and nextitem.path != item.path:
+        _freeze()
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 

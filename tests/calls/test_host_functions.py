@@ -277,7 +277,7 @@ def record_constant(function: Callable[..., Any]) -> host_functions.Run:
     return lambda args, kwargs: function(*args, **kwargs) if xarr.config.small_arrays == "lazy" else None
 
 
-@pytest.mark.parametrize("seed", fuzz.seeds(3, 100))
+@pytest.mark.parametrize("seed", fuzz.seeds(1, 100))
 @pytest.mark.parametrize("name", DRAWS)
 def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, run_by: str) -> None:
     rng, is_numpys = np.random.default_rng(seed), np.random.default_rng(seed)

@@ -169,7 +169,7 @@ def test_every_row_has_arguments() -> None:
     assert DRAWS.keys() == VALUE_ROWS.keys() - test_host_functions.DRAWS.keys()
 
 
-@pytest.mark.parametrize("seed", fuzz.seeds(2, 100))
+@pytest.mark.parametrize("seed", fuzz.seeds(1, 100))
 @pytest.mark.parametrize("name", DRAWS)
 def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, python_methods: None) -> None:
     rng = np.random.default_rng(seed)

@@ -107,6 +107,7 @@ def test_several_operands_of_several_types_go_in_one_exchange(
             assert results[k].tobytes() == wanted.tobytes()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("shape", [(), (0,), (3, 2), (5000,), (70_000,)])
 def test_gathering_and_scattering(run: Callable[..., Any], n: int, shape: tuple[int, ...]) -> None:

@@ -51,6 +51,7 @@ def values(results: Any) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(each) for each in (results if isinstance(results, tuple | list) else [results])]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", CASES)
 def test_each_kind_of_group_in_each_order_of_threads(
@@ -94,6 +95,7 @@ def test_chains_equal_those_of_compiled_loops(dtype: str, cupy: Any) -> None:
         assert_same(result, xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +308,7 @@ ROWS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "bfloat16"])
 @pytest.mark.parametrize("name", ROWS)

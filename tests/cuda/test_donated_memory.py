@@ -63,6 +63,7 @@ UPDATES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "complex64", "bool", "int8"])
 @pytest.mark.parametrize("name", UPDATES)
 def test_an_update_of_a_donated_array_writes_the_part_alone(name: str, dtype: str, cupy: Any) -> None:

@@ -167,6 +167,7 @@ def conditions_read() -> int:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", POINTS)
 def test_a_thread_a_point_takes_all_steps(
@@ -393,6 +394,7 @@ LOOPS: Final[dict[str, tuple[Function, list[Any], int]]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_read_few_conditions(name: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,7 @@ def result_of_reference(name: str, dtype: str = "float32") -> Any:
     return run_reference(CASES[name][0], arrays_of(name, dtype))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", CASES)
 def test_threads_with_neighbours_have_the_bits_of_the_reference(

@@ -284,6 +284,7 @@ def assert_zero(difference: HostArray, scale: float = 1) -> None:
     assert np.max(np.abs(difference), initial=0) <= 200 * difference.shape[-1] * eps * scale
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 5, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_factorisations_give_the_matrix_again(dtype: str, size: int, cupy: Any) -> None:

@@ -100,6 +100,7 @@ def run(kernel: Kernel, x: Any, any_sizes: bool, order: str) -> list[bytes]:
     return [memory[each].tobytes() for each in kernel.outputs]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ROW_SHAPES, ids=str)
 @pytest.mark.parametrize("name", HELD)
 def test_rows_that_are_held_have_the_same_bits(name: str, shape: tuple[int, int]) -> None:

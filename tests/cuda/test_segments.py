@@ -39,6 +39,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("inner", [(), (3,), (2, 5)])
 @pytest.mark.parametrize("name", COUNTS)
 def test_exact_sums_have_the_bits_of_the_cpu(

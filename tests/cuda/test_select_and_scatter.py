@@ -56,6 +56,7 @@ def operands(name: str, dtype: str = "float32") -> list[Any]:
     return [np.asarray(each).astype(xarr.dtype(dtype)) for each in (x, source)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_sums_have_the_bits_of_the_reference_in_each_order(

@@ -442,6 +442,7 @@ LIBRARY_SCATTERS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
 @pytest.mark.parametrize("name", LIBRARY_SCATTERS)
 def test_updates_that_a_library_sorts_have_the_bits_of_the_cpu(

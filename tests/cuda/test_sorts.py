@@ -108,6 +108,7 @@ def test_sorts_by_several_keys_and_by_any_comparator(
         assert_same(np.asarray(each), other)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("size", [3, 12, 13, 100])
 def test_sorts_by_any_comparator(

@@ -119,6 +119,7 @@ MOVES: dict[str, tuple[Any, tuple[int, ...], str, int]] = {
 }
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", MOVES)

@@ -43,6 +43,7 @@ def array(dtype: str) -> Any:
     return np.random.default_rng(3).integers(-9, 9, (3, 19, 21)).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("of", COMPUTATIONS)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_wide_windows_have_the_bits_of_the_cpu(

@@ -324,6 +324,7 @@ def arrays(explanation: BroadcastExplanation) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("op", ["add", "-", "*", "<", "maximum", "/"])
 @pytest.mark.parametrize(
     "operands", [((5, 1), (5,)), ((2, 3), ()), ((2, 1, 3), (4, 1)), ((0, 1), (3,)), ((2,), (2,))]

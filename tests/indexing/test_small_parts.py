@@ -14,6 +14,7 @@ import pytest
 import xarr
 from tests.calls.test_repeated_calls import calls_of_python
 from tests.compare import assert_same
+from tests.support import fuzz
 from tests.support.marks import COMPUTED_AT_ONCE
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.errors import ShapeError
@@ -109,11 +110,12 @@ def test_reading(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_writing(shape: tuple[int, ...]) -> None:
-    for dtype in DTYPES:
+    for row, dtype in enumerate(DTYPES):
         values = draw(shape, dtype)
         same_type = [xarr.asarray(draw(own, dtype)).evaluate() for own in ((), (1,), (3,), (4,), (1, 1))]
-        for index in indices():
-            for value in (0, -1, 2.5, True, 300, 2**60, np.nan, 1j, *same_type, xarr.asarray(1.5).evaluate()):
+        written = (0, -1, 2.5, True, 300, 2**60, np.nan, 1j, *same_type, xarr.asarray(1.5).evaluate())
+        for number, index in enumerate(indices()):
+            for value in fuzz.one_in(3, written, row + number):
                 same(partial(write_twice, values, index, value), (dtype, index, value))
 
 

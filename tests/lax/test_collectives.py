@@ -174,6 +174,7 @@ def expect(rows: list[Array], rank: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "dtype", [*DTYPES, *[pytest.param(each, marks=pytest.mark.thorough) for each in MORE_DTYPES]]
 )

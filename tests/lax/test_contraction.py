@@ -101,6 +101,7 @@ def test_preferred_element_type_agrees(dtype: str, preferred: str) -> None:
     same(lax.dot(a, b, preferred_element_type=preferred), jax.lax.dot(a, b, preferred_element_type=preferred))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 @pytest.mark.parametrize("preferred", ["int8", "int32", "uint64", "bool"])
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "bfloat16", "float16", "float32", "float64"])

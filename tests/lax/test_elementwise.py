@@ -430,6 +430,7 @@ def test_conversion_rounds_once(target: str) -> None:
 # --- shapes, and what only xarr accepts ---------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int8"])
 def test_shapes(shape: tuple[int, ...], dtype: str) -> None:

@@ -49,6 +49,7 @@ def close(got: Any, wanted: Any, single: bool) -> None:
     np.testing.assert_allclose(actual, exact, rtol=0, atol=scale * (1e-6 if single else 1e-14))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("batch", "lengths"), LENGTHS, ids=str)
 def test_agrees_with_jax_and_the_reference(

@@ -68,6 +68,14 @@ def test_a_normal_run_takes_one_of_the_last_with_all_others() -> None:
         assert len({(row[first], row[second]) for row in normal}) == 9
 
 
+def test_a_normal_run_takes_one_value_in_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "_is_thorough", lambda: False)
+    parts = [fuzz.one_in(3, "abcdefgh", number) for number in range(4)]
+    assert parts == ["adg", "beh", "cf", "adg"]
+    monkeypatch.setattr(fuzz, "_is_thorough", lambda: True)
+    assert fuzz.one_in(3, "abc", 1) == "abc"
+
+
 # --- against JAX and XLA ------------------------------------------------------------------------------
 
 

@@ -47,6 +47,7 @@ def same_as_jax(function: Callable[..., Any], *arguments: Any) -> None:
 # --- gather ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [None, "clip", "fill", "promise_in_bounds"], ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "bfloat16", "float64", "complex64"])
 def test_gather_modes_as_jax(dtype: str, mode: str | None, backend: str) -> None:
@@ -115,6 +116,7 @@ def test_operand_of_rank_0(backend: str) -> None:
 SCATTERS = ["scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [None, "clip", "drop", "promise_in_bounds"], ids=str)
 @pytest.mark.parametrize("name", SCATTERS)
 def test_scatters_as_jax(name: str, mode: str | None, backend: str) -> None:
@@ -371,6 +373,7 @@ def test_operands_stay_as_they_were(backend: str) -> None:
 STARTS = [(0, 0), (1, 1), (3, 2), (-1, -1), (-9, 9), (100, -100)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("start", STARTS, ids=str)
 @pytest.mark.parametrize("kind", [int, np.int32, np.int8])
 def test_dynamic_slices_as_jax(start: tuple[int, int], kind: Any, backend: str) -> None:
@@ -380,6 +383,7 @@ def test_dynamic_slices_as_jax(start: tuple[int, int], kind: Any, backend: str) 
     same_as_jax(lambda lax: lax.dynamic_slice(X, np.array(start), (0, 1)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("index", [0, 2, -1, 7, np.uint8(1), np.int64(-2)], ids=repr)
 def test_dynamic_slices_in_one_dimension_as_jax(index: Any, axis: int, backend: str) -> None:
@@ -431,6 +435,7 @@ def test_take_from_nothing() -> None:
         lax.take(np.zeros((0, 3)), [0], 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_segments_as_jax(name: str, dtype: str, backend: str) -> None:

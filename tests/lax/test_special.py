@@ -55,6 +55,7 @@ def values(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         return result[(result == 0) | ~(np.abs(result) < info(dtype).tiny)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_agrees_with_xla(name: str, dtype: str) -> None:

@@ -396,6 +396,7 @@ def test_running_totals_as_jax(name: str, dtype: str, reverse: bool, backend: st
             same_as_jax(lambda m, x=x, a=axis: getattr(m, name)(x, axis=a, reverse=reverse))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", RUNNING)
 def test_running_totals_of_special_values_as_jax(name: str, dtype: str, backend: str) -> None:

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
+from tests import conftest
 from tests.support.checkout import CHECKOUT
 from tests.support.marks import choose_cases
 from tests.support.scripts import ci_script
@@ -78,21 +80,49 @@ def test_lists_of_tests_name_what_is_there(name):
 
 
 def test_a_few_cases_have_each_value_and_are_the_same_in_each_run():
-    product = {
-        f"a.py::test_x[{i}-{j}]": [("letter", i), ("dtype", j)] for i in range(8) for j in ("int8", "float32")
-    }
-    lists = {f"a.py::test_y[{i}]": [("name", i)] for i in range(50)}
-    cases = {**product, **lists, "b.py::test_x": []}
-    for most in (1, 9, 12):
-        chosen = choose_cases(cases, most)
-        assert chosen == choose_cases(dict(reversed(cases.items())), most)
-        assert chosen >= {*lists, "b.py::test_x"}
-        assert {value for name in chosen for value in cases[name]} == {
-            v for each in cases.values() for v in each
-        }
-        count = len(chosen & set(product))
-        assert count == most if most > 8 else count in (8, 9)
-    assert choose_cases(cases, 100) == set(cases)
+    product = {f"test_x[{i}-{j}]": [("letter", i), ("dtype", j)] for i in range(8) for j in range(5)}
+    for least in (1, 9, 12):
+        for times in (1, 2, 3):
+            chosen = choose_cases(product, least, times)
+            assert chosen == choose_cases(dict(reversed(product.items())), least, times)
+            counts = Counter(value for name in chosen for value in product[name])
+            assert len(counts) == 13 and min(counts.values()) >= times
+            assert max(least, 8 * times) <= len(chosen) <= max(least, 8 * times + 2)
+    assert len(choose_cases(product, 3, 0)) == 3
+    assert choose_cases(product, 100) == choose_cases(product, 1, 5) == {*product}
+    single = {f"test_y[{i}]": [("name", i)] for i in range(50)}
+    assert choose_cases(single, 1, 3) == {*single}
+    assert choose_cases({"test_z": []}, 1) == {"test_z"}
+
+
+# --- the marker `sampled` -----------------------------------------------------------------------------
+
+
+def case_of(x, y, z, device, *marks):
+    """A case of a test with the lists x and (y, z), and a fixture of devices."""
+    lists = [SimpleNamespace(args=("x", [])), SimpleNamespace(args=("y, z", []))]
+    call = SimpleNamespace(params={"x": x, "y": y, "z": z, "device": device}, marks=marks)
+    name = f"a.py::test_product[{x}-{y}-{z}-{device}]"
+    return SimpleNamespace(nodeid=name, callspec=call, iter_markers=lambda name: iter(lists))
+
+
+def test_of_lists_that_multiply_each_entry_is_there_twice_with_each_device():
+    rows, devices = [("a", 1), ("b", 1), ("a", 2), ("b", 2)], ["host", "gpu"]
+    cases = [case_of(x, *row, device) for x in range(8) for row in rows for device in devices]
+    skipped = [case_of(x, "c", 1, "host", pytest.mark.skip) for x in range(8)]
+    others = [SimpleNamespace(nodeid=f"a.py::test_all[{x}]") for x in range(100)]
+    items, deselected = [*cases, *skipped, *others], []
+    hook = SimpleNamespace(pytest_deselected=lambda items: deselected.extend(items))
+    conftest._keep_few(
+        SimpleNamespace(hook=hook), items, [*cases, *skipped], conftest._entries_of, 8, times=2
+    )
+    assert len(items) + len(deselected) == len([*cases, *skipped, *others])
+    assert all(each in items for each in (*skipped, *others))
+    kept = [each.callspec.params for each in items if each in cases]
+    assert 32 <= len(kept) <= 36
+    counts = Counter((each["device"], each["x"]) for each in kept)
+    counts.update((each["device"], each["y"], each["z"]) for each in kept)
+    assert len(counts) == 2 * (8 + 4) and min(counts.values()) >= 2
 
 
 # --- lowest.py ----------------------------------------------------------------------------------------

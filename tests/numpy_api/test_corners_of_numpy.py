@@ -40,6 +40,7 @@ def test_the_conjugate_of_bools() -> None:
     same(xarr.conj(x), np.conj(x))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "complex64"])
 @pytest.mark.parametrize("values", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("options", [{}, {"w": np.arange(1, 9) / 3}, {"cov": True}, {"full": True}], ids=str)

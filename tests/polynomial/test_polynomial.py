@@ -69,6 +69,7 @@ def test_a_series_is_numpys_with_arrays(family: str, text: str) -> None:
     alike(value(xarr), value(np))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_values_under_jit(family: str, dtype: str) -> None:

@@ -86,10 +86,21 @@ def one_of_last(*values: Iterable[Any]) -> list[Any]:
     ]
 
 
+def one_in(step: int, values: Sequence[Any], number: int) -> Sequence[Any]:
+    """Of the values those at `number`, `number + step` and so on, round and round; all in thorough runs.
+
+    For loops in a test: `number` counts the iterations around, so that each value meets one in `step` of the others.
+    """
+    return values if _is_thorough() else values[number % step :: step]
+
+
 def examples(quick: int) -> settings:
     """Settings of hypothesis with `quick` examples, and 50 times as many in thorough runs."""
-    is_thorough = settings.get_current_profile_name() == "thorough"
-    return settings(max_examples=quick * (50 if is_thorough else 1), derandomize=not _WORD)
+    return settings(max_examples=quick * (50 if _is_thorough() else 1), derandomize=not _WORD)
+
+
+def _is_thorough() -> bool:
+    return settings.get_current_profile_name() == "thorough"
 
 
 def generator(name: str, seed: int | str) -> Random:

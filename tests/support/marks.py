@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
@@ -15,22 +16,20 @@ COMPUTED_AT_ONCE: Final = pytest.mark.skipif(
 )
 
 
-def choose_cases(cases: Mapping[str, Iterable[Hashable]], most: int) -> set[str]:
-    """Of each test, `file::test[case]`, the cases with a value that none before has, and others up to `most`.
+def choose_cases(cases: Mapping[str, Iterable[Hashable]], least: int, times: int = 1) -> set[str]:
+    """Of the cases of a test, so many that each value occurs `times`, if it occurs as often, and `least` at any rate.
 
-    cases: what each takes of the lists of its test.  The order is as good as drawn, and the same in every run.
+    cases: by their names what each takes of the lists of the test.  Those of which no value occurs often enough yet are
+    chosen first.  The order is as good as drawn, and the same in every run.
     """
-    tests: dict[str, list[str]] = {}
-    for name in sorted(cases, key=lambda name: hashlib.sha256(name.encode()).digest()):
-        tests.setdefault(name.partition("[")[0], []).append(name)
+    names = sorted(cases, key=lambda name: hashlib.sha256(name.encode()).digest())
+    counts: Counter[Hashable] = Counter()
     chosen: set[str] = set()
-    for names in tests.values():
-        seen: set[Hashable] = set()
-        others = []
-        before = len(chosen)
+    for is_wanted in (all, any):
         for name in names:
             values = {*cases[name]}
-            (others.append if values <= seen else chosen.add)(name)
-            seen |= values
-        chosen.update(others[: max(0, most - (len(chosen) - before))])
-    return chosen
+            if name not in chosen and is_wanted(counts[value] < times for value in values):
+                chosen.add(name)
+                counts.update(values)
+    others = [name for name in names if name not in chosen]
+    return chosen.union(others[: max(0, least - len(chosen))])

@@ -62,6 +62,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64", "int8", "uint64"])
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -33,6 +33,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.implicit
 @pytest.mark.parametrize("default", ["float64", "float32"])
 @pytest.mark.parametrize("number", [3, 0.1, True, 1 + 2j], ids=lambda n: type(n).__name__)

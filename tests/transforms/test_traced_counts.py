@@ -15,6 +15,7 @@ from xarr.errors import ArgumentError, AxisError, ShapeError
 DTYPES = ["int8", "int64", "uint64"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "bool", "complex128"])
 @pytest.mark.parametrize("shape", [(5,), (2, 3), (0, 3), (1,), ()], ids=str)
 @pytest.mark.parametrize("shift", [0, 1, -2, 7, -128, 2**63 - 1, -(2**63)])
@@ -58,6 +59,7 @@ def test_roll_in_a_loop() -> None:
     assert_same(result, np.roll(np.arange(5), 6))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("k", [0, 1, -1, 3, -4, 100, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("shape", [(3, 4), (4, 2), (1, 1), (0, 2)], ids=str)
 def test_triangles_and_diagonals_by_a_traced_number(shape: tuple[int, int], k: int) -> None:

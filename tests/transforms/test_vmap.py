@@ -186,6 +186,7 @@ PROGRAMS: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("f", "arrays"), PROGRAMS)
 @pytest.mark.parametrize("how", ["alone", "jit", "twice"])
 def test_all_slices_at_once(f: Any, arrays: tuple[Any, ...], how: str) -> None:

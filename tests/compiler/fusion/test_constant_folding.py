@@ -120,6 +120,7 @@ def test_what_is_not_computed_stays() -> None:
     assert fold_constants(graph, 2**17, lambda graph: None) == graph
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("op", sorted(ELEMENTARY, key=lambda op: op.__name__), ids=lambda op: op.__name__)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 def test_bits_are_those_of_loops(op: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:

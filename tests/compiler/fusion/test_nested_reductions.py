@@ -66,6 +66,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
 SIZES = [(50, 70, 3), (300, 33, 3), (130, 40, 17), (20, 200, 64), (150, 5, 512), (1, 200, 5)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("size", "dtype"),
     [

@@ -117,6 +117,7 @@ def test_a_graph_without_checks_stays_as_it_is() -> None:
     assert with_flags(whole) == (whole, (), (None,))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 5, 2**20])
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "uint64"])
 def test_the_index_that_numpy_names_is_told(dtype: str, size: int) -> None:

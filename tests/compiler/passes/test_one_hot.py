@@ -72,6 +72,7 @@ def whole_numbers(dtype: str, seed: int = 0) -> Array:
     return np.random.default_rng(seed).integers(-9, 10, (COUNT, COLUMNS)).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["int8", "int64", "uint16"])

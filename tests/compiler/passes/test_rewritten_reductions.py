@@ -44,6 +44,7 @@ def three_rows(dtype: str = "float64") -> tuple[Array, Array, Array]:
     return a, b, c
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("axis", [0, 1])

@@ -44,6 +44,7 @@ def sorts_left(function: Any, *shape: int, dtype: str = "float64") -> int:
     return sum(isinstance(node.op, ops.Sort) for node in after.nodes)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [2, 3, 9])
@@ -144,6 +145,7 @@ FIRST: dict[str, tuple[Callable[[Any], Any], bool]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint32"])
 @pytest.mark.parametrize("name", FIRST)

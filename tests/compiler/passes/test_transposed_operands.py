@@ -51,6 +51,7 @@ def count_transposes(graph: Graph) -> int:
     return sum(isinstance(each.op, ops.Transpose) for node in products for each in node.operands)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
 def test_the_product_is_the_same(name: str, dtype: str) -> None:

@@ -80,6 +80,7 @@ def test_other_gathers_stay() -> None:
         assert not is_exchanged(graph)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("shape", [(N,), (N, 3), (N, 2, 2), (N, 0), (N, 1)])
 def test_rows(name: str, shape: tuple[int, ...]) -> None:

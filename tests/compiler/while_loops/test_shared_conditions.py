@@ -99,6 +99,7 @@ def values(results: Any) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(each) for each in xarr.tree.leaves(results)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fusion", ["auto", "compiled", "off"])
 @pytest.mark.parametrize("p", [PARENTS, NEGATIVE], ids=["from the start", "from the end"])
 @pytest.mark.parametrize("name", CASES)

@@ -65,6 +65,7 @@ def positive(shape: tuple[int, ...], dtype: str) -> HostArray:
     return a @ np.swapaxes(a, -1, -2).conj() + 3 * np.eye(shape[-1], dtype=dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2, 3, 3), (1, 1), (0, 0), (2, 0, 0), (0, 3, 3)], ids=str)
 def test_cholesky(shape: tuple[int, ...], dtype: str) -> None:
@@ -203,6 +204,7 @@ KINDS = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_schur(dtype: str, size: int) -> None:
@@ -239,6 +241,7 @@ def test_schur_of_what_is_not_finite_is_nan() -> None:
     np.testing.assert_array_equal(t[0], np.eye(3))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (5, 5), (2, 3, 4, 4), (0, 3, 3)])
 def test_hessenberg_and_tridiagonal(shape: tuple[int, ...], dtype: str) -> None:
@@ -248,6 +251,7 @@ def test_hessenberg_and_tridiagonal(shape: tuple[int, ...], dtype: str) -> None:
         agree(lambda x, lower=lower: jax.lax.linalg.tridiagonal(x, lower=lower), a + adjoint(a))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 3), (6, 4), (4, 6), (2, 5, 3), (0, 3, 3)])
 def test_qr_with_pivots_and_products_with_q(shape: tuple[int, ...], dtype: str) -> None:
@@ -288,6 +292,7 @@ def test_svd_by_qr_steps(compute_uv: bool, dtype: str) -> None:
     agree(values, matrices((2, 5, 3), dtype))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (9, 2), (3, 6, 1), (0, 4, 2)])
 def test_tridiagonal_systems(shape: tuple[int, ...], dtype: str) -> None:

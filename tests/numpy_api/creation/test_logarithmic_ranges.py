@@ -34,6 +34,7 @@ def test_logspace_of_several_bases() -> None:
     assert_same(xarr.logspace(0, np.array([3.0, 1.0]), 4, base=np.array([2.0, 10.0]), axis=1), wanted, ulp=2)
 
 
+@pytest.mark.sampled
 @pytest.mark.implicit
 @pytest.mark.parametrize(
     "ends", [(1, 1000), (-1.0, -256.0), (1j, 16j), (np.array([1.0, 4.0]), 64.0)], ids=str

@@ -263,6 +263,7 @@ def test_result_dtypes_of_every_pair(name: str) -> None:
         assert all(got.dtype == right.dtype for got, right in pairs), (left, right)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("number", [True, 2, 2.5], ids=repr)
 def test_binary_with_python_numbers(name: str, number: float) -> None:

@@ -169,6 +169,7 @@ def test_every_float16(name: str) -> None:
     assert_within(got, exact, 0.501, *operands)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_width_gives_the_same_bits(name: str, dtype: Any) -> None:

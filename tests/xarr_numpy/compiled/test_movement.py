@@ -46,6 +46,7 @@ def assert_same_bits(function: Callable[..., Any], *arrays: Any, kernels: int = 
         return str(xarr.lower(function, *arrays).stage("program"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(200, 300), (256, 256), (33, 1000), (1000, 33), (191, 257)], ids=str)
 def test_transposed_matrices(shape: tuple[int, int], dtype: str) -> None:
@@ -54,6 +55,7 @@ def test_transposed_matrices(shape: tuple[int, int], dtype: str) -> None:
     assert "tile0" in text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("axes", list(permutations(range(3)))[1:], ids=str)
 @pytest.mark.parametrize("shape", [(40, 50, 60), (3, 130, 140), (130, 3, 140), (130, 140, 3)], ids=str)
 def test_every_order_of_three_dimensions(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:

@@ -90,6 +90,7 @@ def operands_of(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
     return [(RNG.normal(size=shape) * (9 if dtype[0] == "i" else 1)).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_fused_agrees_with_numpy(name: str, dtype: str) -> None:

@@ -103,6 +103,7 @@ def test_rows_of_nothing_else(value: float) -> None:
             assert_same(mine, exact)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "bool"])
 @pytest.mark.parametrize("count", [5, 64, 77, 1000, 70_001])
 def test_the_index_of_one_extremum(count: int, dtype: str) -> None:
@@ -304,6 +305,7 @@ def test_a_computation_without_a_name_meets_elements_in_order(dim: int) -> None:
     assert_both_ways(graph_of(function, tensor(np.int32, 70, 300)), x)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("op", [ops.Add, ops.Maximum, ops.Minimum, ops.Multiply], ids=lambda op: op.__name__)
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)

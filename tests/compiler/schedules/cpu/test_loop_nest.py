@@ -105,6 +105,7 @@ SHORT: tuple[tuple[Callable[[Any], Any], tuple[int, ...]], ...] = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("function", "shape"), SHORT)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex128"])
 def test_short_rows_as_operation_by_operation(

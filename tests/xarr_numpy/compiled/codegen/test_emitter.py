@@ -86,6 +86,7 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", _PROGRAMS)
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 31, 32, 33, 64, 100])
 def test_all_iterations_have_the_bits_of_ranges(name: str, size: int) -> None:

@@ -37,6 +37,7 @@ LINES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bool", "int8", "int64", "complex128", "float16"])
 def test_elements(name: str, dtype: str) -> None:

@@ -55,6 +55,7 @@ def test_masks_by_position(name: str, dtype: str) -> None:
         assert np.array_equal(np.asarray(jitted(x, np.int64(k))), wanted), k
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize(
     "shape", [(1, 1), (3, 2), (4, 15), (5, 16), (2, 33), (3, 64), (2, 65), (3, 130), (2, 257)]

@@ -64,6 +64,7 @@ def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(8, 9), (100, 30), (301, 17), (1000, 64)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 7, 50])
 def test_a_stencil_in_pieces(shape: tuple[int, ...], steps: int, in_many_pieces: None) -> None:
@@ -126,6 +127,7 @@ STEPS: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
 def test_steps(name: str, steps: int, in_many_pieces: None) -> None:

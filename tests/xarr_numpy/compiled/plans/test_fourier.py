@@ -42,6 +42,7 @@ def plan_of(function: Any, *arguments: Any) -> str:
     return str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_single", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(

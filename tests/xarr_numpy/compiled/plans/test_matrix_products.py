@@ -65,6 +65,7 @@ def plan_of(function: Any, *arguments: Any) -> str:
     return str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
 @pytest.mark.parametrize(("shapes", "contracted", "batch"), PRODUCTS)
 def test_the_bits_are_those_of_single_operations(

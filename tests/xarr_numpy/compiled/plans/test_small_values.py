@@ -43,6 +43,7 @@ def arrays(size: int, dtype: str) -> list[np.ndarray[Any, Any]]:
     return [generator.integers(0, 4, size).astype(dtype) for _ in range(2)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_arrays_of_any_length(size: int, dtype: str) -> None:
