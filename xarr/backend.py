@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -120,11 +120,16 @@ class ArrayMethods:
     of the parameters that may be arrays, a function of arguments in a tuple and in a dict, which gives an Array; where
     that is not sure what a function gives, and another one where NumPy refuses, None for None.  It is called by a
     function that the user's program called, or that a method did.
+
+    fill_slots: lets Python call the methods that the class has without looking them up, but for those whose names it
+    gets, which are others; empty_slots: undoes what the class does not undo as it gets its own methods back.
     """
 
     methods: Mapping[str, Callable[..., Any]]
     forget_counts: Callable[[], None]
     host_call: Callable[..., Callable[..., Any]]
+    fill_slots: Callable[[Collection[str]], None]
+    empty_slots: Callable[[], None]
 
 
 def mark_failed(error: BaseException, node: Node) -> None:

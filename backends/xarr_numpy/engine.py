@@ -123,7 +123,7 @@ def array_methods(array_class: ArrayClass, backend: type[Any]) -> ArrayMethods |
     if methods.obstacle(array_class) is not None:
         return None
     made = methods.NativeMethods(array_class, backend)
-    return ArrayMethods(made.methods, made.forget_counts, made.host_call)
+    return ArrayMethods(made.methods, made.forget_counts, made.host_call, made.slots.fill, made.slots.empty)
 
 
 def fold_segments(name: str, x: Array, starts: Array) -> Array | None:

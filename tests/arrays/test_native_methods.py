@@ -447,29 +447,29 @@ def test_results_know_the_line_that_made_them() -> None:
 
 
 def test_elements_of_a_line_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(element_loops, "LIMIT", 200)
+    monkeypatch.setattr(element_loops, "LIMIT", 2000)
     element_loops.forget()
     x = xarr.asarray(np.zeros(3)).evaluate() * 1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in range(150):
+        for _ in range(1500):
             x[1]
         assert not caught
-        for _ in range(250):
+        for _ in range(2500):
             x[1] = 2.0
     assert [each.category for each in caught] == [ElementLoopWarning]
     element_loops.forget()
 
 
 def test_a_warning_that_is_an_error_leaves_the_array_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(element_loops, "LIMIT", 50)
+    monkeypatch.setattr(element_loops, "LIMIT", 500)
     element_loops.forget()
     x = xarr.asarray(np.zeros(1)).evaluate() * 1
     written = 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ElementLoopWarning):
-            for k in range(200):
+            for k in range(2000):
                 x[0] = k + 1.0
                 written = k + 1
     assert x.tolist() == [written]

@@ -194,6 +194,9 @@ OTHERS = {
     "compiled/plans/matrix_functions.py": {"_NAN": "the bits of no number"},
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
+    "compiled/small_arrays/class_slots.py": {
+        "_MOST_KEPT": "objects whose memory is kept",
+    },
     "compiled/small_arrays/host_calls.py": {
         **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS", "_DEEPEST_LIST"), "what a call reads at most"),
     },
@@ -203,6 +206,11 @@ OTHERS = {
     "compiled/small_arrays/objects.py": {
         **dict.fromkeys(("LINES", "LINE_WORDS"), "the form of a record"),
         "COUNTED_AT_ONCE": "elements between two looks",
+    },
+    "compiled/small_arrays/ufunc_calls.py": {
+        "_NEW_FROM_DESCR": "the number of a function of NumPy's",
+        "_LOOP_WORDS": "the form of a record",
+        "_MOST_DIMENSIONS": "what a call reads at most",
     },
     "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},
     "compiled/threads/work_sharing.py": {

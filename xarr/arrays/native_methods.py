@@ -35,7 +35,8 @@ _COMPARISONS: Final = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">",
 _NAMES: Final = (
     *[f"__{prefix}{name}__" for name in _ARITHMETIC for prefix in ("", "r", "i")],
     *[f"__{name}__" for name in (*_COMPARISONS, "neg", "abs", "pow")],
-    *("__bool__", "__int__", "__float__", "__index__", "__getitem__", "__setitem__"),
+    *("__bool__", "__int__", "__float__", "__index__", "__getitem__", "__setitem__", "__delitem__"),
+    *("__rpow__", "__rmatmul__"),
 )
 #: Methods that NumPy's functions of the same arguments compute, by the row of the function.
 _HOST_METHODS: Final = {
@@ -75,6 +76,12 @@ def install() -> bool:
         if getattr(cls, name) is _in_python[name]:
             _replaced[name] = _in_python[name]
             setattr(cls, name, method)
+    own = {
+        name
+        for name, known in _in_python.items()
+        if getattr(cls, name) not in (known, made.methods.get(name))
+    }
+    made.fill_slots(own)
     if made.forget_counts not in element_loops.others_forget:
         element_loops.others_forget.append(made.forget_counts)
     host_functions.run_by(_make_call)
@@ -93,6 +100,8 @@ def uninstall() -> bool:
     """Put the methods in Python back; whether others had replaced them."""
     cls, were_replaced = handles.array_class(), bool(_replaced)
     made = _made[0] if _made else None
+    if made is not None and were_replaced:
+        made.empty_slots()
     for name, method in _replaced.items():
         if made is not None and getattr(cls, name) is made.methods[name]:
             setattr(cls, name, method)

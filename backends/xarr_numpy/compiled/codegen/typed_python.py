@@ -434,6 +434,7 @@ class _TypedFunction:
     def _operation(self, left: ast.expr, word: str, right: ast.expr, wanted: str | None) -> _Value:
         first, second, is_unsigned = self._pair(left, right, None if wanted == "ptr" else wanted, "i64")
         if first.type == "ptr":
+            assert word == "add", f"{ast.unparse(left)} is an address, to which numbers are added alone"
             return self._offset(first, "i8", second)
         if is_unsigned:
             word = _OF_UNSIGNED.get(word, word)

@@ -17,7 +17,15 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Data, Leaf, Node
 from xarr_numpy.compiled.codegen import integer_division, llvm_jit, typed_python
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
-from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
+from xarr_numpy.compiled.small_arrays import (
+    class_slots,
+    host_calls,
+    objects,
+    operators,
+    subscripts,
+    ufunc_calls,
+    unary,
+)
 from xarr_numpy.compiled.small_arrays.complex_division import LIMITS
 from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS
 from xarr_numpy.compiled.small_arrays.shapes import SHAPES
@@ -59,11 +67,11 @@ class NativeMethods:
         wanted = [name for name in names() if name in array_class.methods]
         hosts = [*array_class.host_methods]
         state = self._state(array_class, backend, wanted)
-        text = module_text(wanted, hosts, fields, array_class.copied_bytes)
+        text = module_text(wanted, hosts, fields, array_class.cls, array_class.copied_bytes)
         memory = objects.objects(len(state))
         code = llvm_jit.compile_module(
             lambda: memory + typed_python.compile_functions(text),
-            ["set_up", "host_run", *[f"method_{name}" for name in (*wanted, *hosts)]],
+            ["set_up", "host_run", *class_slots.FUNCTIONS, *[f"method_{name}" for name in (*wanted, *hosts)]],
             serial=("",),
             source=(text, memory, *map(inspect.getsource, (typed_python, integer_division))),
         )
@@ -78,6 +86,7 @@ class NativeMethods:
             name: _new_method(array_class.cls, ctypes.addressof(definition))
             for name, definition in definitions.items()
         }
+        self.slots = class_slots.ClassSlots(array_class.cls, code.addresses)
         # The code, and what it refers to, for as long as the process lives: objects of the class may outlive this one.
         _kept.append((code, state, definitions))
 
@@ -93,11 +102,13 @@ class NativeMethods:
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
             **{"node": Node, "leaf": Leaf, "dataop": Data, "lease": Lease, "backend": backend},
             "make_array": np.array,
+            "loops": ufunc_calls.loop_table([operator.ufunc for operator in OPERATORS]),
             "refusals": array_class.refusals,
             "classes": tuple([np.dtype(kind).type for kind in objects.KINDS]),
         }
         hosts = [host_calls.row_of(row) for row in array_class.host_methods.values()]
-        methods = [array_class.methods[name] for name in (*wanted, *array_class.host_methods)]
+        names = (*wanted, *array_class.host_methods, *class_slots.IN_PYTHON)
+        methods = [array_class.methods[name] for name in names]
         return [*[own[name] for name in objects.STATE], *methods, *hosts]
 
     def host_call(
@@ -117,22 +128,35 @@ _kept: Final[list[object]] = []
 
 
 def module_text(
-    wanted: Sequence[str], hosts: Sequence[str], fields: Mapping[str, int], copied_bytes: int
+    wanted: Sequence[str],
+    hosts: Sequence[str],
+    fields: Mapping[str, int],
+    cls: type[Any],
+    copied_bytes: int,
 ) -> str:
     """The functions of these methods, and what they refer to; hosts: those by functions of NumPy's."""
-    words_of = {name: 8 * (len(objects.STATE) + index) for index, name in enumerate((*wanted, *hosts))}
+    every = (*wanted, *hosts, *class_slots.IN_PYTHON)
+    words_of = {name: 8 * (len(objects.STATE) + index) for index, name in enumerate(every)}
     words = len(objects.STATE) + len(words_of) + len(hosts)
     scalar_ints = [objects.KINDS[kind] for kind in objects.SCALAR_KINDS if np.dtype(kind).kind in "iu"]
     constants = {
         **{**objects.offsets(fields), **LIMITS, **host_calls.CONSTANTS},
-        **{"STATEBYTES": 8 * words, "COPIED": copied_bytes, "COMPLEX": host_calls.kind_mask("FD")},
+        **{
+            "STATEBYTES": 8 * words,
+            "COPIED": copied_bytes,
+            "COMPLEX": host_calls.kind_mask("FD"),
+        },
         **{"READ": words_of["__getitem__"], "WRITE": words_of["__setitem__"], "FIRSTINT": min(scalar_ints)},
+        **(class_slots.constants(cls) or {}),
+        **ufunc_calls.constants(),
     }
     parts = [objects.declarations(constants, objects.TYPES | host_calls.TYPES)]
     parts += [
         objects.FIELDS,
         SHAPES,
+        class_slots.ALLOCATION,
         objects.RESULTS,
+        ufunc_calls.LOOPS,
         operators.SHARED,
         subscripts.subscript_text(),
         host_calls.CALLS,
@@ -145,6 +169,7 @@ def module_text(
     for index, name in enumerate(hosts):
         host = 8 * (len(objects.STATE) + len(words_of) + index)
         parts.append(host_calls.method_text(name, host, words_of[name]))
+    parts.append(class_slots.slots_text(words_of))
     return "".join(parts)
 
 
@@ -157,6 +182,8 @@ def obstacle(array_class: ArrayClass) -> str | None:
         return "counts of references are read as little-endian machines have them"
     if array_class.context is None:
         return "NumPy's warnings are switched by another way"
+    if class_slots.constants(array_class.cls) is None:
+        return "classes have another layout"
     if not _slices_are_as_expected() or not _counts_are_as_expected() or not _arrays_are_as_expected():
         return "objects have another layout"
     return None

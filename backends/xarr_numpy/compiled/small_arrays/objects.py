@@ -6,6 +6,7 @@ Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/num
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,13 +19,13 @@ STATE: Final = (
     *("live_part", "wrap_constant", "is_put_back"),
     *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16", "int32", "int16", "int8"),
     *("uint64", "uint32", "uint16", "uint8", "classes", "numpybool", "numpyfloat", "numpyint", "refusals"),
-    *("node", "leaf", "dataop", "lease", "backend", "make_array"),
+    *("node", "leaf", "dataop", "lease", "backend", "make_array", "loops"),
 )
 #: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
 LINES: Final = 4096
 LINE_WORDS: Final = 4
 #: Elements of one line that are counted at once.
-COUNTED_AT_ONCE: Final = 25
+COUNTED_AT_ONCE: Final = 500
 #: Kinds of elements by number, as `@kind_of` gives them; 0 for all others.
 KINDS: Final = {
     name: number
@@ -44,10 +45,11 @@ TYPES: Final = {"RANK": "i32", "FLAGS": "i32"}
 #: Functions of CPython and LLVM: the types of their arguments and results, and their names.
 _DECLARED: Final = (
     ("", "void", "PyErr_Clear"),
-    ("ptr", "void", "Py_IncRef Py_DecRef"),
+    ("ptr", "void", "_Py_Dealloc"),
     ("ptr ptr i64 i1", "void", "llvm_memcpy_p0_p0_i64"),
     ("ptr i8 i64 i1", "void", "llvm_memset_p0_i64"),
     ("ptr", "i32", "PyFrame_GetLasti PyErr_ExceptionMatches PyContext_Enter PyContext_Exit PyObject_IsTrue"),
+    ("ptr", "i32", "PyObject_CallFinalizerFromDealloc"),
     ("ptr i64 ptr", "i32", "PyList_SetItem PyTuple_SetItem"),
     ("ptr ptr ptr", "i32", "PyObject_SetAttrString PyObject_SetItem"),
     ("ptr ptr ptr ptr", "i32", "PyDict_Next"),
@@ -64,6 +66,12 @@ _DECLARED: Final = (
     ("ptr", "ptr", "PyNumber_Index PyNumber_Negative PyNumber_Absolute"),
     ("ptr i64", "ptr", "PyList_GetItem PyTuple_GetItem PyType_GenericAlloc"),
     ("ptr ptr", "ptr", "PyDict_GetItem PyObject_GetItem PyWeakref_NewRef"),
+    (
+        "ptr",
+        "void",
+        "_Py_NewReference PyObject_GC_Track PyObject_GC_UnTrack PyObject_GC_Del PyObject_ClearWeakRefs",
+    ),
+    ("ptr ptr", "i32", "PyType_IsSubtype"),
     (
         "ptr ptr",
         "ptr",
@@ -123,13 +131,44 @@ def objects(words: int) -> str:
     lines = [
         f"@state = internal global [{words} x ptr] zeroinitializer",
         f"@lines = internal global [{LINES * LINE_WORDS} x i64] zeroinitializer",
+        "@pool = internal global [2 x i64] zeroinitializer",
         '@exposed = internal constant [8 x i8] c"exposed\\00"',
         *[f"@{name} = external global i8" for name in _OBJECTS.split()],
     ]
     return "\n".join([*lines, ""])
 
 
-FIELDS: Final = """
+#: Counts of references, as CPython's functions of these names have them, which leave null alone; since 3.12 those of
+#: objects that stay for ever do not change.
+_COUNTING: Final = """
+@inline
+def Py_IncRef(object: ptr):
+    if object:
+        object.i64[0] += 1
+
+def Py_DecRef(object: ptr):
+    if object:
+        object.i64[0] -= 1
+        if object.i64[0] == 0:
+            _Py_Dealloc(object)
+"""
+_COUNTING_BUT_IMMORTAL: Final = """
+@inline
+def Py_IncRef(object: ptr):
+    if object:
+        count = object.i32[0] + 1
+        if count != 0:
+            object.i32[0] = count
+
+def Py_DecRef(object: ptr):
+    if object and object.i32[0] >= 0:
+        object.i64[0] -= 1
+        if object.i64[0] == 0:
+            _Py_Dealloc(object)
+"""
+FIELDS: Final = (
+    (_COUNTING if sys.version_info < (3, 12) else _COUNTING_BUT_IMMORTAL)
+    + """
 @exported
 def set_up(table: ptr) -> ptr:
     llvm_memcpy_p0_p0_i64(state, table, STATEBYTES, False)
@@ -174,18 +213,20 @@ def kind_of(array: ptr) -> i64:
             return k + 1
     return 0
 
-# The number of the kind of a scalar of NumPy's; 0 for all else.
-def scalar_kind(object: ptr) -> i64:
-    for k in range(KINDCOUNT):
-        if (state.CLASSES + TUPLE).ptr[k] is object.CLASS:
-            return k + 1
-    return 0
-
 # Whether an object is a float, an int or a complex number of Python's.
 @inline
 def is_number(object: ptr) -> i1:
     own = object.CLASS
     return own is PyFloat_Type or own is PyLong_Type or own is PyComplex_Type
+
+# The number of the kind of a scalar of NumPy's; 0 for all else.
+def scalar_kind(object: ptr) -> i64:
+    if is_number(object) or object.CLASS is PyBool_Type:
+        return 0
+    for k in range(KINDCOUNT):
+        if (state.CLASSES + TUPLE).ptr[k] is object.CLASS:
+            return k + 1
+    return 0
 
 # What an Array holds for a number that NumPy gave, the reference to which is taken over; null, without an error, for
 # another object.
@@ -237,6 +278,7 @@ def exchange(object: ptr, offset: i64, new: ptr) -> ptr:
     slot.ptr[0] = new
     return old
 """
+)
 
 RESULTS: Final = """
 # A method in Python for an object and however many arguments: so many by position, and those that `names` has.
@@ -258,17 +300,13 @@ def copy_of(array: ptr) -> ptr:
     argument = array
     return PyObject_VectorcallMethod(state.COPY, address(argument), 1, null)
 
-# The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
-def known_line(frame: ptr, elements: i64) -> ptr:
+# The row of the line that a frame is at if it is remembered, one of the user's; null else.
+def known_line(frame: ptr) -> ptr:
     code = PyFrame_GetCode(frame)
     release(code)
     offset = i64(PyFrame_GetLasti(frame))
     line = line_of(i64(code), offset)
-    if line.i64[0] != i64(code) or line.i64[1] != offset:
-        return null
-    hold(line.ptr[2])
-    line.i64[3] += elements
-    return line.ptr[2]
+    return line if line.i64[0] == i64(code) and line.i64[1] == offset else null
 
 @inline
 def line_of(code: i64, offset: i64) -> ptr:
@@ -280,12 +318,12 @@ def locate(elements: i64) -> ptr:
     if not frame:
         hold(None)
         return None
-    known = known_line(frame, elements)
-    if not known:
+    line = known_line(frame)
+    if not line:
         return learn_line(frame)
-    if elements == 0:
-        return known
-    line = line_of(i64(PyTuple_GetItem(known, 0)), integer(PyTuple_GetItem(known, 1)))
+    known = line.ptr[2]
+    hold(known)
+    line.i64[3] += elements
     count = line.i64[3]
     if count < COUNTED:
         return known
@@ -324,22 +362,24 @@ def locate_above() -> ptr:
         return None
     first = PyFrame_GetBack(frame)
     if first:
-        near = known_line(first, 0)
+        near = known_line(first)
         if near:
             release(first)
-            return near
+            hold(near.ptr[2])
+            return near.ptr[2]
         second = PyFrame_GetBack(first)
         release(first)
         if second:
-            far = known_line(second, 0)
+            far = known_line(second)
             release(second)
             if far:
-                return far
+                hold(far.ptr[2])
+                return far.ptr[2]
     return learn_line(frame)
 
 # As `wrap`, for a line that is taken over too.
 def wrap_at(value: ptr, device: ptr, line: ptr) -> ptr:
-    array = PyType_GenericAlloc(state.ARRAY, 0) if line else null
+    array = allocate(state.ARRAY, 0) if line else null
     if array:
         hold(None)
         array.AT_SHOWN = None

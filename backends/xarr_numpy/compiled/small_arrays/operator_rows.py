@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class NativeOperator:
@@ -20,6 +22,27 @@ class NativeOperator:
     ints: str
     kinds: str
     number: int | None = None
+
+    @property
+    def ufunc(self) -> np.ufunc:
+        """NumPy's function of the operator."""
+        ufunc: np.ufunc = getattr(np, _UFUNCS[self.name])
+        return ufunc
+
+
+#: NumPy's functions by the names of the operators.
+_UFUNCS: Final = {
+    **{
+        "add": "add",
+        "sub": "subtract",
+        "mul": "multiply",
+        "truediv": "true_divide",
+        "floordiv": "floor_divide",
+    },
+    **{"mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
+    **{"lshift": "left_shift", "rshift": "right_shift", "lt": "less", "le": "less_equal", "eq": "equal"},
+    **{"ne": "not_equal", "gt": "greater", "ge": "greater_equal"},
+}
 
 
 def _of_doubles(result: str) -> str:

@@ -10,6 +10,7 @@ from string import Template
 from textwrap import indent
 from typing import Final
 
+from xarr_numpy.compiled.small_arrays import ufunc_calls
 from xarr_numpy.compiled.small_arrays.complex_division import DIVISION
 from xarr_numpy.compiled.small_arrays.objects import KINDS
 from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS, NativeOperator
@@ -23,7 +24,7 @@ def compute_$NAME(left: ptr, right: ptr, weak: i1) -> ptr:
     left_int = left.CLASS is PyLong_Type
     right_int = right.CLASS is PyLong_Type
     if not (left_int or left.CLASS is PyFloat_Type) or not (right_int or right.CLASS is PyFloat_Type):
-        return arrays(left, right, weak, $KINDS, $CALL)
+        return arrays(left, right, weak, $KINDS, $CALL, $ROW)
     m = integer(left) if left_int else 0
     n = integer(right) if right_int else 0
     if left_int and right_int:
@@ -70,7 +71,7 @@ def multiply(left: ptr, right: ptr) -> ptr:
     return null
 
 # Of two values of which one is an array, or a scalar of NumPy's, by NumPy's operator: a C function of two objects.
-def arrays(left: ptr, right: ptr, weak: i1, kinds: i64, function: ptr) -> ptr:
+def arrays(left: ptr, right: ptr, weak: i1, kinds: i64, function: ptr, row: i64) -> ptr:
     left_array = is_ndarray(left)
     right_array = is_ndarray(right)
     if left_array and right_array:
@@ -94,6 +95,10 @@ def arrays(left: ptr, right: ptr, weak: i1, kinds: i64, function: ptr) -> ptr:
     # Of which kinds of elements the operands are that have any.
     if (kind_bits(left) | kind_bits(right)) & ~kinds:
         return null
+    if left_array or right_array:
+        quick = loop_over(left, right, row)
+        if quick:
+            return quick
     hold(left, right)
     made = null
     if PyContext_Enter(state.CONTEXT) == 0:
@@ -229,6 +234,7 @@ def compute_text(operator: NativeOperator) -> str:
         NAME=operator.name,
         CALL=operator.call,
         KINDS=kinds,
+        ROW=ufunc_calls.row_of(OPERATORS.index(operator)),
         INTS=indent(operator.ints, 8 * " "),
         DOUBLES=indent(doubles, 4 * " "),
     )

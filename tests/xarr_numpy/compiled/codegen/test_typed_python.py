@@ -242,6 +242,7 @@ def test_references_are_counted_and_arguments_may_follow() -> None:
         ("return [n]", "is no value"),
         ("n[0] = 1", "is no element"),
         ("return null", "is ptr"),
+        ("return i64(address(n) - 8)", "numbers are added alone"),
         ("x: i64 | i32", "a type is a name"),
     ],
 )

@@ -40,13 +40,15 @@ from xarr_numpy.compiled.small_arrays import (
     unary,
 )
 
-USUAL: Any = SimpleNamespace(context=object())
+USUAL: Any = SimpleNamespace(context=object(), cls=xarr.Array)
 
 
 def test_objects_are_as_expected_where_arrays_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(struct_offsets, "obstacle", lambda: None)
     assert methods.obstacle(USUAL) is None
     assert "warnings" in (methods.obstacle(SimpleNamespace(context=None)) or "")  # type: ignore[arg-type]
+    other: Any = SimpleNamespace(context=object(), cls=SimpleNamespace)
+    assert methods.obstacle(other) == "classes have another layout"
     monkeypatch.setattr(methods.sys, "byteorder", "big")
     assert "little-endian" in (methods.obstacle(USUAL) or "")
 
@@ -105,7 +107,7 @@ def test_every_operator_has_its_methods() -> None:
 
 def test_the_text_has_a_function_for_each_method() -> None:
     fields = dict.fromkeys(methods.all_offsets(xarr.Array), 16)
-    text = methods.module_text(["__add__", "__getitem__", "__setitem__", "__abs__"], ["sum"], fields, 64)
+    text = methods.module_text([*methods.names()], ["sum"], fields, xarr.Array, 64)
     for name in ("__add__", "__getitem__", "__setitem__", "__abs__", "sum"):
         assert f"\ndef method_{name}(" in text
     own = operators.compute_text(operator_rows.OPERATORS[0])
