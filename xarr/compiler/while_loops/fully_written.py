@@ -33,7 +33,7 @@ def fully_written_tables(loop: NativeLoop) -> dict[int, Counted]:
     going = loop.going
     if loop.alive is not None or loop.done or going is None or going.op != "lt":
         return {}
-    number_of = {argument: number for number, argument in enumerate(loop.arguments) if argument is not None}
+    number_of = loop.numbers()
     if any(value not in number_of for value in going.operands):
         return {}
     counter, limit = (number_of[value] for value in going.operands)

@@ -128,6 +128,21 @@ class NativeLoop:
         """The numbers of points that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "points" and not each.is_fixed]
 
+    def numbers(self) -> dict[Value, int]:
+        """The numbers of carried values, but for tables, by their arguments."""
+        return {value: k for k, value in enumerate(self.arguments) if value is not None}
+
+    def list_sources(self, roots: Sequence[Value], wanted: Sequence[int]) -> list[int]:
+        """The carried values that a step, and those before it, compute `roots` and the carried values `wanted` of."""
+        number_of, carried = self.numbers(), set(wanted)
+        pending, new = [*roots], [*wanted]
+        while new or pending:
+            pending += [each for each in (self.following[k] for k in new) if each is not None]
+            reached = {number_of[value] for value in in_order(*pending) if value in number_of}
+            new, pending = sorted(reached - carried), []
+            carried.update(new)
+        return sorted(carried)
+
     def has_points(self) -> bool:
         """Whether steps change points, or write rows of them."""
         return bool(self.points()) or any(write.wide for write in self.writes)

@@ -332,25 +332,9 @@ class _Points(_FunctionWriter):
     def _changing_values(self) -> list[int]:
         """Points that change, and the scalars on which they depend."""
         loop = self.loop
-        number_of = {
-            argument: number for number, argument in enumerate(loop.arguments) if argument is not None
-        }
-        wanted = [*loop.points()]
         roots = [each for write in loop.writes if write.wide for each in (write.start, write.value)]
-        roots += loop.done
-        carried: dict[int, None] = {}
-        while wanted or roots:
-            if wanted:
-                number = wanted.pop()
-                if number in carried:
-                    continue
-                carried[number] = None
-                roots.append(self.following(number))
-            else:
-                used = in_order(roots.pop())
-                wanted += [number_of[each] for each in used if each in number_of]
-                wanted = [number for number in wanted if not loop.carried[number].is_fixed]
-        return sorted(carried)
+        carried = loop.list_sources([*roots, *loop.done], loop.points())
+        return [number for number in carried if not loop.carried[number].is_fixed]
 
     def _leave_if_done(self) -> None:
         """Go on only while a step changes some point of the tile."""

@@ -141,7 +141,7 @@ def bound_of_steps(loop: NativeLoop, known: Mapping[int, int]) -> int | None:
 
 def _bound_by(loop: NativeLoop, condition: Value, known: Mapping[int, int]) -> int | None:
     """The steps after which a condition does not hold, if it says that a counter is less than a known number."""
-    number_of = {argument: k for k, argument in enumerate(loop.arguments) if argument is not None}
+    number_of = loop.numbers()
     if condition.op != "lt" or condition.operands[0] not in number_of:
         return None
 
@@ -278,7 +278,7 @@ class _StepLoop:
         self.known: dict[Value, Value] = {builder.loop.point: point}
         native = builder.loop
         roots = [condition, *[each for write in writes for each in (write.start, write.value)]]
-        carried = _carried_values(native, roots, wanted)
+        carried = native.list_sources(roots, wanted)
         names = {k: new_carry(self.values, builder.before[k].dtype) for k in carried}
         for k, (argument, _) in names.items():
             own = native.arguments[k]
@@ -335,16 +335,3 @@ class _StepLoop:
             else:
                 self.values.rebuild(value, self.known)
         return self.known[root]
-
-
-def _carried_values(loop: NativeLoop, roots: Sequence[Value], wanted: Sequence[int]) -> list[int]:
-    """The carried values of which those `wanted`, and `roots`, are computed."""
-    number_of = {argument: k for k, argument in enumerate(loop.arguments) if argument is not None}
-    carried, new = set(wanted), [*wanted]
-    pending = [*roots]
-    while new or pending:
-        pending += [each for each in (loop.following[k] for k in new) if each is not None]
-        reached = {number_of[value] for value in in_order(*pending) if value in number_of}
-        new, pending = sorted(reached - carried), []
-        carried.update(new)
-    return sorted(carried)
