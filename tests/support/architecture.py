@@ -91,6 +91,7 @@ OPEN_TO_BACKENDS = (
         "base.custom_calls",
         "base.python_build",
         "base.process_rng",
+        "base.at_once.complex_quotients",
         "base.at_once.numpy_calls",
         "base.at_once.numpy_warnings",
         "base.frozen_dataclasses",

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.at_once.complex_quotients import ordinary_sizes
 from xarr_numpy.functions.conversion import make_complex
 
 Array = np.ndarray[Any, Any]
@@ -28,19 +29,18 @@ def _largest_part(x: Array) -> Array:
 
 def _is_ordinary(x: Array) -> bool:
     """Whether all numbers are finite and neither huge nor tiny, so that each has the moderating factor 1."""
-    limits, larger = np.finfo(x.dtype), _largest_part(x)
-    if not np.max(larger, initial=0) <= limits.max / 4:
+    (least, greatest), larger = ordinary_sizes(x.dtype), _largest_part(x)
+    if not np.max(larger, initial=0) <= greatest:
         return False
-    least = limits.tiny / limits.eps
     return bool(np.min(larger, initial=np.inf) >= least or not np.any((larger < least) & (larger != 0)))
 
 
 def _moderating_factor(x: Array) -> Array:
     """A power of two for each number, by which a huge or tiny one becomes one of ordinary size; 1 for others."""
     limits, larger = np.finfo(x.dtype), _largest_part(x)
-    down, up = _powers_of_two(limits)
-    huge = (larger > limits.max / 4) & np.isfinite(larger)
-    tiny = (larger < limits.tiny / limits.eps) & (larger != 0)
+    (down, up), (least, greatest) = _powers_of_two(limits), ordinary_sizes(x.dtype)
+    huge = (larger > greatest) & np.isfinite(larger)
+    tiny = (larger < least) & (larger != 0)
     factor: Array = np.where(huge, down, np.where(tiny, up, limits.dtype.type(1)))
     return factor
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-_LIMITS: Final = np.finfo(np.float64)
-_HUGE: Final = float(_LIMITS.max / 4)
-_TINY: Final = float(_LIMITS.tiny / _LIMITS.eps)
+
+@cache
+def ordinary_sizes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest size of the larger part of numbers that are neither tiny nor huge."""
+    limits = np.finfo(dtype)
+    return limits.tiny / limits.eps, limits.max / 4
+
+
+_TINY, _HUGE = map(float, ordinary_sizes(np.dtype(np.float64)))
 #: Element types that a quotient of complex128 is computed of without rounding twice.
 _TYPES: Final = frozenset(map(np.dtype, (np.complex128, np.float64, np.int64)))
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.at_once.complex_quotients import ordinary_sizes
 from xarr.compiler.functions import conversion
 from xarr.compiler.functions.floating_point import Formulas
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
@@ -136,15 +137,15 @@ def _limits(x: Value) -> Any:
 
 def _is_ordinary(size: Value) -> Value:
     """Whether numbers with a larger part of this size are neither huge nor tiny."""
-    limits = _limits(size)
-    return size.le(limits.max / 4) & size.ge(limits.tiny / limits.eps)
+    least, greatest = ordinary_sizes(size.dtype)
+    return size.le(greatest) & size.ge(least)
 
 
 def moderating_factor(size: Value) -> Value:
     """The power of two by which a huge or tiny number becomes one of ordinary size; 1 for others."""
-    limits, (down, up) = _limits(size), _powers_of_two(size)
-    huge = size.gt(limits.max / 4) & size.lt(math.inf)
-    tiny = size.lt(limits.tiny / limits.eps) & size.ne(0.0)
+    (least, greatest), (down, up) = ordinary_sizes(size.dtype), _powers_of_two(size)
+    huge = size.gt(greatest) & size.lt(math.inf)
+    tiny = size.lt(least) & size.ne(0.0)
     return huge.select(size.constant(down), tiny.select(size.constant(up), 1.0))
 
 

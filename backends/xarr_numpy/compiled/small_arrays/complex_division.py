@@ -9,6 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from xarr.base.at_once.complex_quotients import ordinary_sizes
+
 DIVISION: Final = """
 # Whether all elements are neither huge nor tiny, or 0 in a dividend, so that xarr divides complex numbers as NumPy:
 # of a number, or of a dense array of float64, int64 or complex128; of no other array.
@@ -48,5 +50,4 @@ def divide(left: ptr, right: ptr) -> ptr:
     return PyNumber_TrueDivide(left, right)
 """
 
-_LIMITS: Final = np.finfo(np.float64)
-LIMITS: Final = {"HUGE": float(_LIMITS.max / 4), "TINY": float(_LIMITS.tiny / _LIMITS.eps)}
+LIMITS: Final = dict(zip(("TINY", "HUGE"), map(float, ordinary_sizes(np.dtype(np.float64))), strict=True))
