@@ -132,7 +132,7 @@ def householder_product(a: Array, taus: Array) -> Array:
     """
     rows, columns = a.shape[-2:]
     function = blas.function(blas.name_of(ops.HouseholderProduct(), a.dtype), 9)
-    if function is not None and a.size and not blas.is_blocked(a.shape):
+    if function is not None and taus.size and not blas.is_blocked(a.shape):
         return _multiply_reflections(function, a, taus)
     product = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
     count = taus.shape[-1]
@@ -150,15 +150,14 @@ def householder_product(a: Array, taus: Array) -> Array:
 
 def _multiply_reflections(function: Callable[..., None], a: Array, taus: Array) -> Array:
     """The product by LAPACK's `orgqr`."""
-    *batch, rows, columns = a.shape
+    rows, columns = a.shape[-2:]
     product = np.array(a.swapaxes(-1, -2), order="C")
     numbers = np.array([rows, columns, taus.shape[-1], 0], _INT64)
     m, n, k, info = [numbers.ctypes.data + 8 * index for index in range(4)]
     work, own = np.empty(columns, a.dtype), np.ascontiguousarray(taus)
-    nbytes = rows * columns * a.itemsize
-    for index in range(prod(batch)):
-        tau = own.ctypes.data + index * taus.shape[-1] * a.itemsize
-        function(m, n, k, product.ctypes.data + index * nbytes, m, tau, work.ctypes.data, n, info)
+    stacks = product.reshape(-1, columns, rows), own.reshape(-1, taus.shape[-1])
+    for matrix, tau in zip(*map(blas.addresses, stacks), strict=True):
+        function(m, n, k, matrix, m, tau, work.ctypes.data, n, info)
     return product.swapaxes(-1, -2)
 
 

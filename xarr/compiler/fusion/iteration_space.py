@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,7 +12,7 @@ from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.elements import buffer_of, input_buffers
 from xarr.compiler.loop_ir.scalars import Values
 from xarr.ir import ops
-from xarr.ir.graph import Node, postorder
+from xarr.ir.graph import Graph, Node, postorder
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class IterationSpace:
         self.combinations = {node: combination(node) for node in every}
         self.reductions = [node for node in every if not self.is_inside(node)]
         self.inner_reductions = [node for node in every if self.is_inside(node)]
-        self.stage_of = self._stages()
+        self.stage_of = stages_of(self.graph, set(self.reductions))
         self.kept_runs = [run for run in self.runs if not run.reduced]
         self.reduced_runs = [run for run in self.runs if run.reduced]
 
@@ -60,14 +60,6 @@ class IterationSpace:
     def runs_along_all(self, node: Node) -> bool:
         """Whether a node that elements of the domain are computed from runs along the reduced axes too."""
         return rank(node.shape) == rank(self.fusion.domain)
-
-    def _stages(self) -> dict[Node, int]:
-        """For each node how many reductions follow one another until it can be computed."""
-        stages = dict.fromkeys(self.graph.parameters, 0)
-        for node in self.graph.nodes:
-            before = max((stages[operand] for operand in node.operands), default=0)
-            stages[node] = before + (node in self.reductions)
-        return stages
 
     @property
     def has_reductions(self) -> bool:
@@ -86,6 +78,15 @@ class IterationSpace:
     def parts(self, node: Node) -> dict[Node, int]:
         """The nodes that stand for the results of a reduction, and which."""
         return parts_of(node, self.graph)
+
+
+def stages_of(graph: Graph, reductions: Container[Node]) -> dict[Node, int]:
+    """For each node how many of some reductions follow one another until it can be computed."""
+    stages = dict.fromkeys(graph.parameters, 0)
+    for node in graph.nodes:
+        before = max((stages[operand] for operand in node.operands), default=0)
+        stages[node] = before + (node in reductions)
+    return stages
 
 
 def inside_sizes(node: Node) -> list[int]:

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from xarr.compiler.functions import register_dtype
+from xarr.compiler.fusion.iteration_space import stages_of
 from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs
@@ -171,7 +172,7 @@ class _Scans:
         outer = [self._loop(run) for run in runs[:-1]] or [Loop(index_value(self.values, "once"), 1)]
         around = nest_loops(outer)[-1]
         sources = dict(self.arguments)
-        stages = self._stages()
+        stages = stages_of(self.graph, self.reductions)
         for stage in range(1, 1 + max((stages[node] for node in self.reductions), default=0)):
             self._reduce(stage, stages, runs, outer, sources)
         inner, index = self._row(runs, outer)
@@ -192,14 +193,6 @@ class _Scans:
         row.runs = Runs.LANES
         run_indices = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
         return row, self._index(runs, run_indices)
-
-    def _stages(self) -> dict[Node, int]:
-        """For each node how many reductions follow one another until it can be computed."""
-        stages = dict.fromkeys(self.graph.parameters, 0)
-        for node in self.graph.nodes:
-            before = max((stages[operand] for operand in node.operands), default=0)
-            stages[node] = before + isinstance(node.op, ops.Reduce)
-        return stages
 
     def _reduce(
         self,
