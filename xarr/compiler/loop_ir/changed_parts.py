@@ -43,6 +43,11 @@ def change_in_place(
     caller, for all iterations.
     """
     phases = [_leave_out(phase, written_over, is_whole(phase)) for phase in kernel.phases]
+    return with_phases(kernel, phases)
+
+
+def with_phases(kernel: Kernel, phases: list[Loop]) -> Kernel:
+    """The kernel with other phases; itself with its own."""
     is_same = all(new is old for new, old in zip(phases, kernel.phases, strict=True))
     return kernel if is_same else replace(kernel, phases=phases)
 
@@ -269,6 +274,7 @@ def varying_values(loop: Loop) -> frozenset[Value]:
         inside.add(each.index)
         inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
         inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
+        inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
         inside.update([each.search.result] if each.search else [])
     return frozenset(inside)
 

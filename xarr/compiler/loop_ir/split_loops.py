@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
-from xarr.compiler.loop_ir.changed_parts import loops_around_stores, once_if, only_runs, varying_values
+from xarr.compiler.loop_ir.changed_parts import (
+    loops_around_stores,
+    once_if,
+    only_runs,
+    varying_values,
+    with_phases,
+)
 from xarr.compiler.loop_ir.index_ranges import Literal
 from xarr.compiler.loop_ir.loop_bounds import Conditions, literals_of, settle
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Store, index_value
@@ -26,8 +32,7 @@ def split_by_conditions(kernel: Kernel, is_whole: Callable[[Loop], bool]) -> Ker
     needs the loops inside.
     """
     phases = [_split_phase(phase, is_whole(phase)) for phase in kernel.phases]
-    is_same = all(new is old for new, old in zip(phases, kernel.phases, strict=True))
-    return kernel if is_same else replace(kernel, phases=phases)
+    return with_phases(kernel, phases)
 
 
 def _split_phase(phase: Loop, is_whole: bool) -> Loop:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
+from xarr.compiler.loop_ir.changed_parts import varying_values
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value
@@ -301,13 +302,7 @@ class Registers(Gathers):
         """Compute in front of a loop what does not change in it, if it is to run more than once."""
         if loop.max_iterations == 1 and isinstance(loop.extent, Value):
             return
-        inside: set[Value] = set()
-        for each in loop.walk():
-            inside.add(each.index)
-            inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
-            inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
-            inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
-            inside.update([each.search.result] if each.search else [])
+        inside = set(varying_values(loop))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
         values = self.values_of(loop)
