@@ -2,54 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xarr.explanation.broadcast import BroadcastExplanation, ExplainedBroadcastError
-    from xarr.explanation.sheets.contraction import ExplainedProductError
-
-
-def broadcast_error(
-    op: str,
-    shapes: Sequence[Sequence[SupportsIndex]],
-    names: Sequence[str] | None = None,
-    dtypes: Sequence[str | None] | None = None,
-    broadcast_dimensions: Sequence[SupportsIndex] | None = None,
-    *,
-    explicit: bool = False,
-    problem: str | None = None,
-) -> ExplainedBroadcastError:
-    """As `xarr.explanation.broadcast.broadcast_error`."""
-    # Imported here, as below, because it takes a tenth of the time of `import xarr`.
-    from xarr.explanation import broadcast
-
-    return broadcast.broadcast_error(
-        op, shapes, names, dtypes, broadcast_dimensions, explicit=explicit, problem=problem
+    from xarr.explanation.broadcast import (
+        broadcast_error as broadcast_error,
+        explain_shapes as explain_shapes,
     )
+    from xarr.explanation.sheets.contraction import product_error as product_error
+else:  # Imported in functions, because it takes a tenth of the time of `import xarr`.
 
+    def broadcast_error(*args: Any, **options: Any) -> Any:
+        """As `xarr.explanation.broadcast.broadcast_error`."""
+        from xarr.explanation import broadcast
 
-def product_error(
-    op: str,
-    shapes: Sequence[Sequence[SupportsIndex]],
-    names: Sequence[str] | None,
-    dtypes: Sequence[str | None],
-    pairs: Sequence[tuple[int, int]] | None = None,
-    problem: str | None = None,
-) -> ExplainedProductError:
-    """As `xarr.explanation.sheets.contraction.product_error`."""
-    from xarr.explanation.sheets import contraction
+        return broadcast.broadcast_error(*args, **options)
 
-    return contraction.product_error(op, shapes, names, dtypes, pairs, problem)
+    def explain_shapes(*args: Any, **options: Any) -> Any:
+        """As `xarr.explanation.broadcast.explain_shapes`."""
+        from xarr.explanation import broadcast
 
+        return broadcast.explain_shapes(*args, **options)
 
-def explain_shapes(
-    *shapes: Sequence[SupportsIndex],
-    op: str = "add",
-    names: Sequence[str] | None = None,
-    dtypes: Sequence[str | None] | None = None,
-) -> BroadcastExplanation:
-    """As `xarr.explanation.broadcast.explain_shapes`."""
-    from xarr.explanation import broadcast
+    def product_error(*args: Any, **options: Any) -> Any:
+        """As `xarr.explanation.sheets.contraction.product_error`."""
+        from xarr.explanation.sheets import contraction
 
-    return broadcast.explain_shapes(*shapes, op=op, names=names, dtypes=dtypes)
+        return contraction.product_error(*args, **options)
