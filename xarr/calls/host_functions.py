@@ -569,11 +569,16 @@ def tries_host(function: Callable[P, R]) -> Callable[P, R]:
     name = name_in_errors(function)
     host = host_function(function, lambda args, kwargs: function(*args, **kwargs))
     assert host is not None, name
+    return run_for_users(function, name, host)
+
+
+def run_for_users(function: Callable[P, R], name: str, runner: Any) -> Callable[P, R]:
+    """`function` for users: what a runner gives for its arguments, and errors that begin with a name."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return host.run(args, kwargs)  # type: ignore[no-any-return]
+            return runner.run(args, kwargs)  # type: ignore[no-any-return]
         except XarrError as error:
             shorten(error, name)
             raise

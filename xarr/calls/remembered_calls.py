@@ -27,7 +27,6 @@ have no effects but those on their arguments.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from sys import _getframe as frame_of
 from types import CodeType, FunctionType, NoneType
 from typing import Any, Final, ParamSpec, TypeVar
@@ -37,10 +36,10 @@ import numpy as np
 from xarr import backend as backends
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
-from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
+from xarr.base.tracebacks import name_in_errors
 from xarr.calls.call_programs import CallProgram, LooksAt, learn
 from xarr.calls.concrete_values import hold_beside, small_value
-from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function
+from xarr.calls.host_functions import ROWS, HostFunction, Run, host_function, run_for_users
 from xarr.calls.operands import are_in_force, observers
 from xarr.calls.repeated_calls import (
     MISSED,
@@ -52,7 +51,6 @@ from xarr.calls.repeated_calls import (
     tell,
 )
 from xarr.calls.value_calls import VALUE_ROWS
-from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, postorder
 from xarr.ir.source import known_files, locate, own_files
@@ -480,14 +478,4 @@ def runner(function: Callable[..., Any]) -> Runner | HostFunction:
 
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:
     """`function` for users, as `names_errors` gives it, with its calls on small arrays remembered."""
-    name, own = name_in_errors(function), runner(function)
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return own.run(args, kwargs)  # type: ignore[no-any-return]
-        except XarrError as error:
-            shorten(error, name)
-            raise
-
-    return mark_boundary(call)
+    return run_for_users(function, name_in_errors(function), runner(function))
