@@ -188,11 +188,6 @@ def stretch(array: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(array, shape, range(len(shape)) if array.shape else ())
 
 
-def with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    """`shape` with another size at `axis`, which is not negative."""
-    return (*shape[:axis], size, *shape[axis + 1 :])
-
-
 def where_mask(name: str, where: ArrayLike) -> Array:
     """`where=` as bools; DTypeError for an array of numbers, which NumPy casts to bool no more than xarr does."""
     is_array = isinstance(where, Handle | np.ndarray) and weak_kind(where) is None

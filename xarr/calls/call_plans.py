@@ -30,7 +30,7 @@ from xarr.errors import DTypeError, XarrError
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type
 from xarr.ir.source import known_files, locate
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import TensorType, Type, replace_at
 from xarr.lax.core import ArrayLike, broadcast_step, convert_step, scalar_node
 from xarr.runtime import handles
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
@@ -216,7 +216,7 @@ class Plans(dict[Any, CallPlan]):
             elif lies_on_device(value):
                 moved = from_device_array(value, None)
                 operands.append(moved._node.tensor_type)
-                values = (*values[:index], moved, *values[index + 1 :])
+                values = replace_at(values, index, moved)
             else:
                 made[index] = node = node_of(value, None, common_device(values))
                 operands.append(node.tensor_type)

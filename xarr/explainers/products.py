@@ -18,6 +18,7 @@ from xarr.explanation.sheets.contraction import PRODUCTS, ContractionExplanation
 from xarr.explanation.sheets.product_svg import ProductPicture, draw_product
 from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import MARGIN
+from xarr.ir.types import replace_at
 from xarr.numpy_api.linear_algebra.einsum import einsum, read_subscripts
 
 _SPARE = "zyxwvutsrqponmlkjihgfedcba"
@@ -124,7 +125,7 @@ class EinsumExplanation(Sheet):
     def _reorder(self, number: int, at: int) -> Suggestion | None:
         """The letters of one operand rotated."""
         own = self.labels[number]
-        labels = (*self.labels[:number], (*own[at:], *own[:at]), *self.labels[number + 1 :])
+        labels = replace_at(self.labels, number, (*own[at:], *own[:at]))
         terms = ",".join("".join(each) for each in labels)
         other = EinsumExplanation(f"{terms}->{''.join(self.output)}", self.operands, labels, self.output)
         return None if other.result is None else Suggestion(other.call, None, other.result.label)

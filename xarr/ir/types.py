@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -15,6 +15,13 @@ from xarr.dtypes import TABLE, mlir_name, xla_name
 
 #: Numbers of dimensions, the sizes of a shape, or one index for each dimension.
 Ints = tuple[int, ...]
+_T = TypeVar("_T")
+
+
+def replace_at(items: tuple[_T, ...], axis: int, *new: _T) -> tuple[_T, ...]:
+    """The sizes of a shape, or the parts of an index, with others in place of that along an axis, counted from 0."""
+    return (*items[:axis], *new, *items[axis + 1 :])
+
 
 #: The element types as themselves: NumPy's pickles make other objects of them, which are equal and not identical.
 _dtypes: Final = {row.dtype: row.dtype for row in TABLE}

@@ -13,7 +13,7 @@ from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 from xarr.lax.core import ArrayLike, integer, integers, items, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
@@ -160,9 +160,7 @@ def dynamic_slice_in_dim(
     shape, dim, starts, flags = _in_dim("dynamic_slice_in_dim", operand, start_index, axis)
     size = integer("dynamic_slice_in_dim", "slice_size", slice_size)
     flags[dim] = allow_negative_indices
-    return dynamic_slice(
-        operand, starts, (*shape[:dim], size, *shape[dim + 1 :]), allow_negative_indices=flags
-    )
+    return dynamic_slice(operand, starts, replace_at(shape, dim, size), allow_negative_indices=flags)
 
 
 @names_errors

@@ -12,6 +12,7 @@ from xarr.base.typing import Array
 from xarr.dtypes import highest, lowest
 from xarr.errors import IndexingError, ShapeError
 from xarr.ir.constants import constant
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, broadcast_node, integer, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.indexing import (
@@ -51,7 +52,7 @@ def take(
             f"take: dimension {dim} of {node.tensor_type.short()} is empty and has no slice to take"
         )
     offset = (*range(dim), *range(dim + rank, len(shape) - 1 + rank))
-    sizes = (*shape[:dim], min(1, shape[dim]), *shape[dim + 1 :])
+    sizes = replace_at(shape, dim, min(1, shape[dim]))
     numbers = GatherDimensionNumbers(offset, (dim,), (dim,))
     return gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value, index_vector_dim=rank)
 

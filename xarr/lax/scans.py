@@ -9,6 +9,7 @@ from xarr import tree
 from xarr.base.host_arrays import is_weak
 from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, ShapeError
+from xarr.ir.types import replace_at
 from xarr.lax.core import flag, integer, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.loops import scan_called
@@ -115,7 +116,7 @@ def _interleave(even: Any, odd: Any, dim: int) -> Any:
     heads = [slice_in_dim(each, 0, count, axis=dim) for each in (even, odd)]
     shape = heads[0].shape
     pairs = [reshape(head, (*shape[: dim + 1], 1, *shape[dim + 1 :])) for head in heads]
-    mixed = reshape(concatenate(pairs, dim + 1), (*shape[:dim], 2 * count, *shape[dim + 1 :]))
+    mixed = reshape(concatenate(pairs, dim + 1), replace_at(shape, dim, 2 * count))
     return (
         mixed
         if even.shape[dim] == count

@@ -14,6 +14,7 @@ from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import FLOAT, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, pluralize
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import argument
@@ -99,7 +100,7 @@ def choice(
     if p is None and not replace and draws:
         whole = permutation(single, count if array is None else array, along)
         drawn = lax.slice_in_dim(whole, 0, draws, axis=along)
-        return lax.reshape(drawn, (*drawn.shape[:along], *sizes, *drawn.shape[along + 1 :]))
+        return lax.reshape(drawn, replace_at(drawn.shape, along, *sizes))
     indices = _drawn_indices(single, count, sizes, replace, p, mode) if draws else lax.full(sizes, 0, _INT64)
     return indices if array is None else lax.take(array, indices, axis=along)
 

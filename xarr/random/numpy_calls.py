@@ -18,6 +18,7 @@ from xarr.arrays.numpy_protocols import array_of, host_value
 from xarr.base.process_rng import separate_state
 from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, TracedValueError
+from xarr.ir.types import replace_at
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.keys import Key
 from xarr.runtime import handles, materialisation, trace_stack, view_tracking
@@ -146,7 +147,7 @@ def call(
             raise InputError(refused)
         buffer = np.empty(out._node.shape, out._node.dtype)
         if position < len(args):
-            args = (*args[:position], buffer, *args[position + 1 :])
+            args = replace_at(args, position, buffer)
         else:
             kwargs = {**kwargs, "out": buffer}
     drawn = draw(*map(host_value, args), **{key: host_value(value) for key, value in kwargs.items()})

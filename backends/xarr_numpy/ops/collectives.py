@@ -27,7 +27,7 @@ from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Graph
 from xarr.ir.ops.collectives import Collective
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, replace_at
 from xarr_numpy import engine
 from xarr_numpy.ops.reductions import COMBINERS
 from xarr_numpy.ops.table_rows import Rows, Writer
@@ -119,7 +119,7 @@ def _unpack(memory: Array, like: Sequence[Array]) -> list[Array]:
 def _join(rows: Array | Sequence[Array], dim: int) -> Array:
     """Arrays of one shape, joined along a dimension; not copied where they are rows of one array in that order."""
     count, shape = len(rows), rows[0].shape
-    joined = (*shape[:dim], count * shape[dim], *shape[dim + 1 :])
+    joined = replace_at(shape, dim, count * shape[dim])
     if isinstance(rows, np.ndarray) and prod(shape[:dim]) == 1:
         return rows.reshape(joined)
     out = pool.empty(joined, rows[0].dtype)
@@ -176,7 +176,7 @@ def reduce_scatter(
 def _parts(array: Array, dim: int, count: int) -> Array:
     """The parts of an array along a dimension, behind one another."""
     shape = array.shape
-    split = array.reshape((*shape[:dim], count, shape[dim] // count, *shape[dim + 1 :]))
+    split = array.reshape(replace_at(shape, dim, count, shape[dim] // count))
     return np.ascontiguousarray(np.moveaxis(split, dim, 0))
 
 

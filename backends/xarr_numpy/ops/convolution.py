@@ -22,7 +22,7 @@ from xarr.base.host.memory import pool
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
 from xarr_numpy.functions.conversion import convert
@@ -181,7 +181,7 @@ def convolution(lhs: Array, rhs: Array, op: ops.Convolution, window: Window, sha
 
 def _group(x: Array, axis: int, groups: int) -> Array:
     """A view of `x` with an axis split into groups, which come first."""
-    split = (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
+    split = replace_at(x.shape, axis, groups, x.shape[axis] // groups)
     return np.moveaxis(np.reshape(x, split, copy=False), axis, 0)
 
 

@@ -20,7 +20,7 @@ from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.ops.indexing import Windows
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 from xarr_numpy import engine
 from xarr_numpy.ops import zero_signs
 from xarr_numpy.ops.reductions import ufunc_of
@@ -129,7 +129,7 @@ def _taken_axis(windows: Windows) -> int | None:
     if len(windows.index_map) != 1 or windows.batching:
         return None
     (axis,) = windows.index_map
-    wanted = (*windows.operand_shape[:axis], 1, *windows.operand_shape[axis + 1 :])
+    wanted = replace_at(windows.operand_shape, axis, 1)
     return axis if windows.sizes == wanted else None
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.ir.types import replace_at
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy.functions.iota_and_pad import pad
 from xarr_numpy.ops.overlapping_windows import fold_neighbours
@@ -85,7 +86,7 @@ def _fold_axis(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimen
     size = arrays[0].shape[axis]
     windows = dimension.output_size(size)
     if not windows or not size:
-        shape = (*arrays[0].shape[:axis], windows, *arrays[0].shape[axis + 1 :])
+        shape = replace_at(arrays[0].shape, axis, windows)
         return tuple(np.full(shape, fill, x.dtype) for x, fill in zip(arrays, monoid.fill, strict=True))
     run = _run(dimension, size, windows)
     if run is not None:
@@ -208,7 +209,7 @@ def _loop(ufunc: np.ufunc, x: Array, neutral: Any, axis: int, dimension: WindowD
     windows = dimension.output_size(size)
     overlaps = [dimension.overlap(element, size) for element in range(dimension.size)]
     whole = [part(x, axis, each.base) for each in overlaps if each.length == windows]
-    shape = (*x.shape[:axis], windows, *x.shape[axis + 1 :])
+    shape = replace_at(x.shape, axis, windows)
     if len(whole) > 1:
         total: Array = ufunc(whole[0], whole[1])
     else:
@@ -300,7 +301,7 @@ def _fold_whole(
 def _blocks(x: Array, axis: int, dimension: WindowDimension, windows: int) -> Array:
     """A view with the windows along `axis`, and the elements of each along a new axis after it."""
     own = x.strides[axis]
-    shape = (*x.shape[:axis], windows, dimension.size, *x.shape[axis + 1 :])
+    shape = replace_at(x.shape, axis, windows, dimension.size)
     strides = (
         *x.strides[:axis],
         own * dimension.stride,

@@ -38,7 +38,7 @@ from xarr.ir.ops import (
     Slice,
     Subtract,
 )
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import Ints, TensorType, replace_at
 from xarr.ir.windows import WindowDimension
 
 DType = np.dtype[Any]
@@ -205,7 +205,7 @@ def take(buffer: Node, dimension: int, indices: Node) -> Node:
         start_indices_batching_dims=(),
         start_index_map=(dimension,),
         index_vector_dim=1,
-        slice_sizes=(*shape[:dimension], 1, *shape[dimension + 1 :]),
+        slice_sizes=replace_at(shape, dimension, 1),
     )
     return Node(op, (buffer, indices))
 

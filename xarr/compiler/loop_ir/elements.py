@@ -20,7 +20,7 @@ from xarr.dtypes import SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import TensorType, Type, replace_at
 
 Index: TypeAlias = tuple[Affine, ...]
 #: A node's element at an index, None if it must be computed; where the predicate (None: always true) is
@@ -217,7 +217,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     for operand in node.operands:
         size = operand.shape[dim]
         settled = elements.settle_condition(index[dim], start, start + size)
-        moved = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
+        moved = replace_at(index, dim, index[dim] + -start)
         if settled:  # A known index, such as that of a part of an index vector, is in one operand.
             return elements.at(operand, moved, predicate)
         if settled is None:
@@ -226,7 +226,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
             joined = element if joined is None else inside.select(element, joined)
         start += size
     if joined is None:  # a known index outside, where the predicate is false: any element does
-        first = (*index[:dim], Affine(), *index[dim + 1 :])
+        first = replace_at(index, dim, Affine())
         joined = elements.at(node.operands[0], first, predicate)
     return joined
 

@@ -28,7 +28,7 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.operands_first import compute_operands_first
 from xarr.ir.ops.control import pack_results
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import TensorType, replace_at
 
 #: A node, and the dimension along which a block of its rows is wanted; None for all of a node without rows.
 _Key: TypeAlias = tuple[Node, int | None]
@@ -122,7 +122,7 @@ class _RowBlock:
             type = self.loop.body.parameters[number].type
             if axis is not None:
                 assert isinstance(type, TensorType)
-                type = type.with_shape(_with_size(type.shape, axis, self.rows))
+                type = type.with_shape(replace_at(type.shape, axis, self.rows))
             self.parameters[number] = parameter(type)
         return self.parameters[number]
 
@@ -176,7 +176,7 @@ class _RowBlock:
         axis = self.axes[number]
         if axis is None:
             return whole
-        op = ops.DynamicSlice(_with_size(whole.shape, axis, self.rows))
+        op = ops.DynamicSlice(replace_at(whole.shape, axis, self.rows))
         return Node(op, (whole, *_starts(whole, axis, start)))
 
     def _whole(self, number: int, whole: Node, part: Node, start: Node) -> Node:
@@ -242,10 +242,6 @@ def _in_order(
     return pack_results(whole)
 
 
-def _with_size(shape: Ints, axis: int, size: int) -> Ints:
-    return (*shape[:axis], size, *shape[axis + 1 :])
-
-
 def _starts(whole: Node, axis: int, start: Node) -> list[Node]:
     return [start if k == axis else constant(0, _INT64) for k in range(len(whole.shape))]
 
@@ -273,20 +269,20 @@ def _iota(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(op, ops.Iota)
     if op.dimension == axis:
         raise _RowsMeet
-    return replace(op, type=op.type.with_shape(_with_size(node.shape, axis, rows))), ()
+    return replace(op, type=op.type.with_shape(replace_at(node.shape, axis, rows))), ()
 
 
 def _broadcast(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(node.op, ops.BroadcastInDim)
     own = {to: own for own, to in axes_below(node).items()}
-    return replace(node.op, shape=_with_size(node.shape, axis, rows)), [own.get(axis)]
+    return replace(node.op, shape=replace_at(node.shape, axis, rows)), [own.get(axis)]
 
 
 def _reshape(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     (operand,), before = node.operands, prod(node.shape[:axis])
     for own, size in enumerate(operand.shape):
         if size == node.shape[axis] and prod(operand.shape[:own]) == before:
-            return ops.Reshape(_with_size(node.shape, axis, rows)), [own]
+            return ops.Reshape(replace_at(node.shape, axis, rows)), [own]
     raise _RowsMeet
 
 
@@ -307,14 +303,14 @@ def _slice(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     assert isinstance(op, ops.Slice)
     if node.operands[0].shape[axis] != node.shape[axis]:
         raise _RowsMeet
-    return replace(op, limit_indices=_with_size(op.limit_indices, axis, rows)), [axis]
+    return replace(op, limit_indices=replace_at(op.limit_indices, axis, rows)), [axis]
 
 
 def _dynamic_slice(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
     operand, *starts = node.operands
     if operand.shape[axis] != node.shape[axis]:
         raise _RowsMeet
-    return ops.DynamicSlice(_with_size(node.shape, axis, rows)), [axis, *[None for _ in starts]]
+    return ops.DynamicSlice(replace_at(node.shape, axis, rows)), [axis, *[None for _ in starts]]
 
 
 def _update(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:

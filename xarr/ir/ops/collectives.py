@@ -22,7 +22,7 @@ from xarr.ir.ops.binary import Add
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import dense
 from xarr.ir.stablehlo.printer import function_type
-from xarr.ir.types import Ints, TensorType, Type, pack_types
+from xarr.ir.types import Ints, TensorType, Type, pack_types, replace_at
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -276,7 +276,7 @@ def _some(op: Op, label: str, operands: tuple[Type, ...]) -> tuple[TensorType, .
 
 
 def _with_size(array: TensorType, dim: int, size: int) -> TensorType:
-    return array.with_shape((*array.shape[:dim], size, *array.shape[dim + 1 :]))
+    return array.with_shape(replace_at(array.shape, dim, size))
 
 
 @operation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xarr.errors import pluralize
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import Ints, TensorType, Type
+from xarr.ir.types import Ints, TensorType, Type, replace_at
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -261,7 +261,7 @@ class Concatenate(Movement):
             if any(a != b for k, (a, b) in enumerate(zip(array.shape, first.shape, strict=True)) if k != dim):
                 self.fail("C4", f"wanted equal sizes but in dimension {dim}, got {shown}")
         total = sum(array.shape[dim] for array in arrays)
-        return first.with_shape((*first.shape[:dim], total, *first.shape[dim + 1 :]))
+        return first.with_shape(replace_at(first.shape, dim, total))
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return printer.functional(node, f"dim = {self.dimension}")

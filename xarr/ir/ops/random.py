@@ -15,7 +15,7 @@ from xarr.ir.ops.control import Tuple
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.formula import Term, fill, spread, where
 from xarr.ir.ops.movement import Concatenate, Reshape, Slice
-from xarr.ir.types import Ints, TensorType, TupleType, Type
+from xarr.ir.types import Ints, TensorType, TupleType, Type, replace_at
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -127,10 +127,10 @@ def _threefry_bits(state: Node, shape: Ints, width: int) -> tuple[Node, Term]:
         new, both = _threefry_numbers("swapped", state, (*shape[:dim], -(-shape[dim] // 2)))
         bits = _halves(both)
         return new, bits if bits.node.tensor_type.shape == shape else Term(_cut(bits.node, shape))
-    half = (*shape[:dim], -(-shape[dim] // 2), 1, *shape[dim + 1 :])
+    half = replace_at(shape, dim, -(-shape[dim] // 2), 1)
     new, both = _threefry_numbers("joined", state, half)
     halves = Node(Concatenate(dim + 1), tuple([word.node for word in words(both)]))
-    even = (*shape[:dim], half[dim] * 2, *shape[dim + 1 :])
+    even = replace_at(shape, dim, half[dim] * 2)
     whole = Node(Reshape(even), (halves,))
     return new, Term(whole if even == shape else _cut(whole, shape))
 

@@ -13,7 +13,7 @@ import numpy as np
 from xarr import indexing, lax
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
-from xarr.calls.arguments import truth, with_size
+from xarr.calls.arguments import truth
 from xarr.calls.concrete_values import refuse_traced
 from xarr.calls.operands import as_array, broadcast_operands
 from xarr.calls.remembered_calls import remembers_calls
@@ -23,6 +23,7 @@ from xarr.indexing.assigned_values import convert_value, fit_value
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flatten, put as put_flat, repeat_values
 from xarr.indexing.items import item_of_integers
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.indexing_routines.selection import axis_of_indices, compress
 from xarr.runtime.handles import Handle
@@ -78,9 +79,9 @@ def put_along_axis(
     flat, dim = axis_of_indices("put_along_axis", array, as_array(indices), axis)
     item = item_of_integers("put_along_axis", indices)
     positions = valid_indices(item, dim, flat.shape[dim], wanted, array._node.device)
-    like = lax.full(with_size(flat.shape, dim, 1), False, bool)
+    like = lax.full(replace_at(flat.shape, dim, 1), False, bool)
     spread, _ = broadcast_operands("put_along_axis", positions, like)
-    if with_size(spread.shape, dim, 1) != like.shape:
+    if replace_at(spread.shape, dim, 1) != like.shape:
         # Where the array has size 1 and the indices have not, its only element is written to for each.
         grid = np.ogrid[tuple([slice(size) for size in flat.shape])]
         index = tuple([positions if axis == dim else other for axis, other in enumerate(grid)])

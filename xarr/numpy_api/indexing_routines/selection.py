@@ -8,7 +8,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.arguments import stretch, truth, with_size
+from xarr.calls.arguments import stretch, truth
 from xarr.calls.operands import (
     DType,
     align_observed,
@@ -26,7 +26,7 @@ from xarr.indexing import take_slices
 from xarr.indexing.advanced import valid_indices
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 from xarr.lax.core import ArrayLike
 from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.numpy_api.sorting.searching import nonzero
@@ -164,8 +164,8 @@ def _gather_along(
     positions = positions if positions.shape == indices.shape else lax.reshape(positions, indices.shape)
     shape = spread("take_along_axis", array, indices, dim)
     array, positions = (
-        stretch(array, with_size(shape, dim, size)),
-        stretch(positions, with_size(shape, dim, count)),
+        stretch(array, replace_at(shape, dim, size)),
+        stretch(positions, replace_at(shape, dim, count)),
     )
     if not size and 0 not in positions.shape:
         return lax.full_like(
@@ -184,5 +184,5 @@ def _gather_along(
 
 def spread(name: str, array: Array, indices: Array, dim: int) -> Ints:
     """The shape to which array and indices broadcast, with size 1 at `dim`."""
-    shapes = (with_size(array.shape, dim, 1), with_size(indices.shape, dim, 1))
+    shapes = (replace_at(array.shape, dim, 1), replace_at(indices.shape, dim, 1))
     return align_observed(name, shapes, (array.dtype, indices.dtype)).result

@@ -11,13 +11,14 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.arguments import convert, fill, truth, with_size
+from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import look_at, refuse_traced
 from xarr.calls.dependent_shapes import INT64, Host
 from xarr.calls.operands import as_array, broadcast_operands, fresh
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import BroadcastError, IndexingError, ShapeError, ValueRangeError
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.joining import concatenate
@@ -84,7 +85,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if where.size == 1:
         index = _check_index("insert", int(where.reshape(-1)[0]), size, size + 1)
         return _insert_at_one(array, index, block_values, dim, where.ndim == 0)
-    block = _fit("insert", block_values, with_size(array.shape, dim, where.size))
+    block = _fit("insert", block_values, replace_at(array.shape, dim, where.size))
     try:
         source = np.insert(np.arange(size), where, size + np.arange(where.size))
     except IndexError as error:
@@ -153,7 +154,7 @@ def _insert_at_one(array: Array, index: int, values: Array, axis: int, is_scalar
         order = list(range(1, len(values.shape)))
         order.insert(axis, 0)
         values = lax.transpose(values, order)
-    block = _fit("insert", values, with_size(array.shape, axis, values.shape[axis]))
+    block = _fit("insert", values, replace_at(array.shape, axis, values.shape[axis]))
     head, tail = (
         lax.slice_in_dim(array, *ends, axis=axis) for ends in ((0, index), (index, array.shape[axis]))
     )
@@ -174,7 +175,7 @@ def _insert_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Ar
             block_values, [*range(1, axis + 1), 0, *range(axis + 1, len(block_values.shape))]
         )
         count = block_values.shape[axis]
-    block = _fit("insert", block_values, with_size(array.shape, axis, count))
+    block = _fit("insert", block_values, replace_at(array.shape, axis, count))
     index = convert(lax.reshape(obj, (obj.size,)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     index = lax.broadcast_in_dim(index, (count,), (0,)) if obj.size == 1 else index

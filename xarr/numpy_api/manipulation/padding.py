@@ -14,11 +14,12 @@ import numpy as np
 from xarr import lax
 from xarr.base.host_arrays import host_array
 from xarr.base.typing import Array
-from xarr.calls.arguments import convert, truth, with_size
+from xarr.calls.arguments import convert, truth
 from xarr.calls.operands import DType, as_array, fresh
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import broadcast_array, linspace
@@ -188,7 +189,7 @@ def _by_constants(array: Array, widths: list[tuple[int, int]], option: Any) -> A
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         if width != (0, 0):
             left, right = (
-                lax.broadcast_in_dim(_filler(value, array.dtype), with_size(array.shape, axis, count), ())
+                lax.broadcast_in_dim(_filler(value, array.dtype), replace_at(array.shape, axis, count), ())
                 for value, count in zip(pair, width, strict=True)
             )
             array = _join_sides(array, axis, left, right)
@@ -279,7 +280,7 @@ def _statistic(chunk: Array, axis: int, mode: str) -> Array:
 
 def _spread(one: Array, axis: int, count: int) -> Array:
     """A slice of size 1 along `axis`, `count` times."""
-    return lax.broadcast_in_dim(one, with_size(one.shape, axis, count), range(len(one.shape)))
+    return lax.broadcast_in_dim(one, replace_at(one.shape, axis, count), range(len(one.shape)))
 
 
 # --- own elements ---------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from xarr.errors import (
     ShapeError,
     TracedValueError,
 )
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, put, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import Axes, ravel
@@ -44,7 +45,7 @@ def repeat_uniformly(array: Array, count: int, axis: int) -> Array:
         (*shape[: axis + 1], count, *shape[axis + 1 :]),
         [dim for dim in range(len(shape) + 1) if dim != axis + 1],
     )
-    return lax.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+    return lax.reshape(spread, replace_at(shape, axis, shape[axis] * count))
 
 
 def repeat_by_counts(array: Array, repeats: Array, axis: int, total: int | None) -> Array:

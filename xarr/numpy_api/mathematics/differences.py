@@ -10,12 +10,13 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.arguments import convert, stretch, with_size
+from xarr.calls.arguments import convert, stretch
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, fresh, promote_operands
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.mathematics import division, elementwise
@@ -396,10 +397,10 @@ def _extend(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, a
     parts = promote_operands("diff", *(part for part in values if part is not None))
     if len(parts) == 1:
         return array
-    one = with_size(array.shape, axis, 1)
+    one = replace_at(array.shape, axis, 1)
     laid_out = [part if part.shape else lax.broadcast_in_dim(part, one, ()) for part in parts]
     for part in laid_out:
-        if with_size(part.shape, axis, 1) != one:
+        if replace_at(part.shape, axis, 1) != one:
             raise ShapeError(
                 f"diff: wanted prepend and append that differ from shape {array.shape} along axis {axis} alone, "
                 f"got {part.shape}"

@@ -17,13 +17,14 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.typing import Array
-from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_for, stretch, truth, with_size
+from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_for, stretch, truth
 from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import takes_out
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, pluralize
 from xarr.explanation.errors import broadcast_error
+from xarr.ir.types import replace_at
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.lax.dynamic_sizes import refuse_empty
 from xarr.shapes import normalize_axes
@@ -201,7 +202,7 @@ def _cumulative(
     if not include_initial:
         return sums
     (dim,) = _axes(sums, 0 if axis is None else axis)
-    shape = with_size(sums.shape, dim, 1)
+    shape = replace_at(sums.shape, dim, 1)
     start = stretch(fill((), _TOTALS[kind, False][2], sums.dtype, sums._node.device), shape)
     return lax.concatenate([start, sums], dim)
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.ir.types import Ints, TensorType
+from xarr.ir.types import Ints, TensorType, replace_at
 
 Rule: TypeAlias = Callable[[Node, Sequence[Node], Sequence[bool], int], "Node | None"]
 
@@ -232,7 +232,7 @@ def _convolution(node: Node, operands: Sequence[Node], flags: Sequence[bool], si
     shape = operands[0].shape[1:]
     order = [*range(1, at + 1), 0, *range(at + 1, len(shape) + 1)]
     moved = Node(ops.Transpose(tuple(order)), (operands[0],))
-    merged = Node(ops.Reshape((*shape[:at], size * shape[at], *shape[at + 1 :])), (moved,))
+    merged = Node(ops.Reshape(replace_at(shape, at, size * shape[at])), (moved,))
     result = node.rebuilt((merged, operands[1]), op)
     wide = (*result.shape[:end], size, shape[at], *result.shape[end + 1 :])
     return move_to_front(Node(ops.Reshape(wide), (result,)), end)

@@ -16,6 +16,7 @@ from xarr.calls.operands import as_array
 from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
+from xarr.ir.types import replace_at
 from xarr.runtime.handles import wrap
 from xarr.runtime.named_axes import bind_batch_axis
 from xarr.shapes import normalize_axis
@@ -205,7 +206,7 @@ def _stand_in(leaf: Any, axis: int | None) -> Any:
     if axis is None:
         return _shape_of(as_array(leaf))
     node = leaf._node
-    shape = (*node.shape[:axis], *node.shape[axis + 1 :])
+    shape = replace_at(node.shape, axis)
     return wrap(parameter(node.tensor_type.with_shape(shape), node.device))
 
 

@@ -28,12 +28,13 @@ from xarr.compiler.fusion.window_work import sum_dtype
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, in_threads
 from xarr.compiler.loop_ir.scalars import DType, Value
-from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, register_parts, several, tile_sums
+from xarr.compiler.schedules.cpu.window_loops import WindowLoops, register_parts, several, tile_sums
 from xarr.compiler.schedules.cpu.windows import Accumulated, Tap, WindowNest, whole_windows
 from xarr.compiler.target import Target
 from xarr.dtypes import BOOL
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import replace_at
 from xarr.ir.windows import Window, WindowDimension
 
 
@@ -447,7 +448,7 @@ class _Tiled(WindowLoops):
         axis, step = self._along_array()
         sums = []
         for number in range(height):
-            element = elements.at(self.array, put(tuple(array), axis, array[axis] + number * step))
+            element = elements.at(self.array, replace_at(tuple(array), axis, array[axis] + number * step))
             sums += [element.fma(weight, next(results)) for weight in weights]
         return sums
 

@@ -27,10 +27,11 @@ from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Accumulator, Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several, tile_sums
+from xarr.compiler.schedules.cpu.window_loops import WindowLoops, several, tile_sums
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import replace_at
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -106,9 +107,9 @@ class _Products(WindowLoops):
     def results(self, rows: Sequence[Affine], columns: Sequence[Affine]) -> list[Index]:
         """The indices of a tile of the result, row by row."""
         here = tuple(self.index)
-        left = [here if self.rows is None else put(here, self.rows, row) for row in rows]
+        left = [here if self.rows is None else replace_at(here, self.rows, row) for row in rows]
         return [
-            each if self.columns is None else put(each, self.columns, column)
+            each if self.columns is None else replace_at(each, self.columns, column)
             for each in left
             for column in columns
         ]
@@ -178,7 +179,7 @@ class _Columns(_Products):
         loop, position = self.loop("k", size)
         around.body.append(loop)
         arguments = [self.carry(loop, total) for total in totals]
-        sums = self._sums(loop, indices, put(summed, depth, position), arguments, depth + 1)
+        sums = self._sums(loop, indices, replace_at(summed, depth, position), arguments, depth + 1)
         return list(self.hand_on(loop, sums))
 
 

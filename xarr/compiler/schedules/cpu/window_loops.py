@@ -175,11 +175,6 @@ class WindowLoops:
             around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
 
 
-def put(index: Index, axis: int, at: Affine) -> Index:
-    """The index with another position along one axis."""
-    return (*index[:axis], at, *index[axis + 1 :])
-
-
 def several(count: int, most: int) -> int:
     """The number of results to sum up at once, of `count`: about `most`, which registers hold, so that few are left."""
     if count <= most:

@@ -37,7 +37,7 @@ from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.computations import commutes, monoids
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 
 
 def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
@@ -77,7 +77,7 @@ class _Rows:
         self.loops, self.node, self.axis, self.reverse = loops, node, axis, reverse
         self.array, self.initial = node.operands
         self.size = node.shape[axis]
-        self.others: Ints = (*node.shape[:axis], *node.shape[axis + 1 :])
+        self.others: Ints = replace_at(node.shape, axis)
         #: How many rows lie side by side, so that neighbouring elements are of different ones.
         self.inner = prod(node.shape[axis + 1 :])
         #: The type of totals, and the operation that combines them if it is one.

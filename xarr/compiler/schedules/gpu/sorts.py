@@ -24,7 +24,7 @@ from xarr.compiler.schedules.serial.sorts import goes_before_by
 from xarr.compiler.sort_keys import is_order
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 
 
 def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
@@ -38,7 +38,7 @@ def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
     if not is_order(op.comparator):
         return sources_of(_sort_by_network(loops, node, goes_before))
     dtypes = [operand.dtype for operand in node.operands]
-    others = (*shape[:axis], *shape[axis + 1 :])
+    others = replace_at(shape, axis)
     sources: Sequence[Source] = [partial(_at_row, partial(loops.at, each), axis) for each in node.operands]
     if prod(shape[axis + 1 :]) > 1 and size > tiles_of(loops.target, dtypes, prod(others), size).run:
         sources = [
@@ -91,7 +91,7 @@ def _sort_by_network(loops: SerialLoops, node: Node, goes_before: GoesBefore) ->
         return store_all(arrays, index, [*elements, index[axis].value(loops.values)])
 
     def exchange(width: int, distance: int, index: Index) -> Sequence[Loop | Store]:
-        other = (*index[:axis], index[axis] + distance, *index[axis + 1 :])
+        other = replace_at(index, axis, index[axis] + distance)
         (*left, position), (*right, behind) = ([each.load(at) for each in arrays] for at in (index, other))
         wrong = goes_before(right, left) | (~goes_before(left, right) & behind.lt(position))
         stores = [*store_all(arrays, index, [*right, behind]), *store_all(arrays, other, [*left, position])]
@@ -101,7 +101,7 @@ def _sort_by_network(loops: SerialLoops, node: Node, goes_before: GoesBefore) ->
 
     loops.phase(shape, begin)
     for width, distance in steps(shape[axis]):
-        pairs = (*shape[:axis], shape[axis] - distance, *shape[axis + 1 :])
+        pairs = replace_at(shape, axis, shape[axis] - distance)
         loops.phase(pairs, partial(exchange, width, distance))
     return results
 

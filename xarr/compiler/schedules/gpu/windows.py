@@ -31,7 +31,7 @@ from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, replace_at
 from xarr.ir.windows import Window, WindowDimension
 
 #: Banks of shared memory.
@@ -287,19 +287,17 @@ class _NeighbouringWindows(_Phase):
 
             def element(number: Affine) -> Value:
                 at, exists = self.position(0, first + number)
-                return self.element((*index[:axis], at, *index[axis + 1 :]), [exists])
+                return self.element(replace_at(index, axis, at), [exists])
 
             parts, values = self.reduction.slide(element, dimension.size, count)
             for number, value in enumerate(values):
                 own = first + number
-                store = results.store(
-                    (*index[:axis], own, *index[axis + 1 :]), self.reduction.finish(value, is_last)
-                )
+                store = results.store(replace_at(index, axis, own), self.reduction.finish(value, is_last))
                 is_outside = groups * count - count + number >= self.shape[axis]
                 parts += self._if_inside(own, store) if is_outside else [store]
             return parts
 
-        self.loops.phase((*self.shape[:axis], groups, *self.shape[axis + 1 :]), body)
+        self.loops.phase(replace_at(self.shape, axis, groups), body)
         return results
 
     def _if_inside(self, at: Affine, store: Store) -> Sequence[Loop | Store]:

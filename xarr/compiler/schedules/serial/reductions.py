@@ -15,6 +15,7 @@ from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
+from xarr.ir.types import replace_at
 
 
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
@@ -53,12 +54,12 @@ def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
         return reduce_window(loops, node)
     (axis, reverse), shape, dtype = scan, node.shape, accumulator_dtype(node.dtype)
     array, initial = node.operands
-    total = loops.new(dtype, (*shape[:axis], 1, *shape[axis + 1 :]))
+    total = loops.new(dtype, replace_at(shape, axis, 1))
     results = loops.results_of(node)
 
     def add(index: Index) -> list[Store]:
         at = index[axis] * -1 + (shape[axis] - 1) if reverse else index[axis]
-        own = (*index[:axis], at, *index[axis + 1 :])
+        own = replace_at(index, axis, at)
         new = loops.apply(
             monoid[0](), dtype, total.load(index), loops.convert(loops.at(array, own), node.dtype, dtype)
         )

@@ -22,6 +22,7 @@ from xarr.compiler.sort_keys import are_ranked, is_order
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.types import replace_at
 
 
 def is_ranked(node: Node, target: Target) -> bool:
@@ -44,7 +45,7 @@ def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
     def count(index: Index) -> list[Loop | Store]:
         other = Loop(index_value(values, "other"), shape[axis])
-        beside = elements((*index[:axis], Affine(((other.index, 1),)), *index[axis + 1 :]))
+        beside = elements(replace_at(index, axis, Affine(((other.index, 1),))))
         own = elements(index)
         before = partial(goes_before_by, loops, op.comparator)
         stands_before = other.index.lt(index[axis].value(values))
@@ -55,7 +56,7 @@ def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
     def put(index: Index) -> list[Store]:
         rank = Affine(((clamp_index(ranks.load(index), shape[axis] - 1), 1),))
-        return store_all(results, (*index[:axis], rank, *index[axis + 1 :]), elements(index))
+        return store_all(results, replace_at(index, axis, rank), elements(index))
 
     loops.phase(shape, count)
     loops.phase(shape, put)
