@@ -8,6 +8,7 @@ import numpy as np
 
 from xarr.ir.graph import Node
 from xarr.ir.ops import BroadcastInDim, Constant
+from xarr.ir.ops.creation import integer_of as integer_of
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Node:
@@ -25,19 +26,19 @@ def spread(scalar: Node, shape: tuple[int, ...]) -> Node:
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
-def integer_of(node: Node) -> int | None:
-    """The integer that a node of one element is; None if it is no such constant."""
-    op = node.op
-    if not isinstance(op, Constant) or op.type.size != 1 or op.type.dtype.kind not in "iu":
-        return None
-    number: Any = op.raw  # or the number itself, in templates of loop programs
-    return int(op.array.reshape(())) if isinstance(number, bytes) else number
+def unbroadcast(node: Node) -> Node:
+    """The array that a broadcast repeats; the node itself for other nodes."""
+    return node.operands[0] if isinstance(node.op, BroadcastInDim) else node
+
+
+def repeats_one(node: Node) -> bool:
+    """Whether a node is a broadcast of one number."""
+    return isinstance(node.op, BroadcastInDim) and node.operands[0].tensor_type.size == 1
 
 
 def repeated_number(node: Node) -> np.ndarray[Any, Any] | None:
     """The number that a node has in each element, if that is written in the graph."""
-    if isinstance(node.op, BroadcastInDim):
-        (node,) = node.operands
+    node = unbroadcast(node)
     if not isinstance(node.op, Constant) or node.tensor_type.size != 1:
         return None
     return node.op.array.reshape(())

@@ -41,6 +41,7 @@ from xarr.compiler.passes.inner_products import products_inside
 from xarr.compiler.passes.rewritten_reductions import move_sqrt_after_min
 from xarr.compiler.target import Target
 from xarr.ir import ops
+from xarr.ir.constants import repeats_one
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import Ints, TensorType
@@ -458,8 +459,7 @@ def _is_searched(node: Node, users: list[Node], group: Group) -> bool:
 
 def _is_one_element(node: Node) -> bool:
     """Whether what moves elements moves or repeats a single one, which any loops hold in a register."""
-    repeats = isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
-    return repeats or node.tensor_type.size == 1
+    return repeats_one(node) or node.tensor_type.size == 1
 
 
 def _scatters(node: Node, scatter: Node, target: Target) -> bool:

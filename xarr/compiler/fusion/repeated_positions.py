@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.ir import ops
+from xarr.ir.constants import repeats_one
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType
@@ -65,9 +66,8 @@ def _is_cheap(node: Node) -> bool:
 
 def _is_free(node: Node) -> bool:
     """Whether a node gives positions or one element everywhere."""
-    repeats = isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
     is_one = isinstance(node.type, TensorType) and node.type.size == 1
-    return isinstance(node.op, ops.Iota) or repeats or is_one
+    return isinstance(node.op, ops.Iota) or repeats_one(node) or is_one
 
 
 def _users(graph: Graph, counts: dict[Node, int]) -> dict[Node, set[Node]]:

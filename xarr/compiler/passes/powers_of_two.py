@@ -8,7 +8,7 @@ itself shifts and masks.
 from __future__ import annotations
 
 from xarr.ir import ops
-from xarr.ir.constants import full, integer_of
+from xarr.ir.constants import full, integer_of, unbroadcast
 from xarr.ir.graph import Graph, Node
 from xarr.ir.integer_ranges import Range, floored_remainder, says_signs_differ
 from xarr.ir.operands_first import compute_operands_first
@@ -46,8 +46,10 @@ def _known_divisor(node: Node, operands: tuple[Node, ...]) -> tuple[Node, int]:
     if not isinstance(is_zero.op, ops.Compare) or is_zero.op.direction != "EQ":
         return node, 0
     divisor, zero = is_zero.operands
-    number = max(_number(divisor) or 0, 0)
-    is_known = number & (number - 1) == 0 and _number(zero) == _number(nothing) == 0
+    number = max(integer_of(unbroadcast(divisor)) or 0, 0)
+    is_known = number & (number - 1) == 0 and all(
+        [integer_of(unbroadcast(each)) == 0 for each in (zero, nothing)]
+    )
     return divisor, number if is_known else 0
 
 
@@ -66,10 +68,5 @@ def _division(node: Node) -> Node | None:
 
 
 def _range(node: Node) -> Range | None:
-    number = _number(node)
+    number = integer_of(unbroadcast(node))
     return None if number is None else (number, number)
-
-
-def _number(node: Node) -> int | None:
-    """The integer that each element of a node is, if that is written in the graph."""
-    return integer_of(node.operands[0] if isinstance(node.op, ops.BroadcastInDim) else node)

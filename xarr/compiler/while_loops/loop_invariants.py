@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from xarr.compiler.while_loops.loop_rewriting import carry
 from xarr.ir import ops
+from xarr.ir.constants import repeats_one
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
@@ -33,7 +34,7 @@ def without_invariants(loop: ops.While, min_read: int | None = None) -> HoistedL
     used = {operand for node in body.nodes if node not in invariants for operand in node.operands}
     used.update(body.results)
     for node in reversed(body.nodes):
-        if node in used and node in invariants and _repeats_one(node):
+        if node in used and node in invariants and repeats_one(node):
             used.remove(node)
             used.update(node.operands)
     moved = [node for node in body.nodes if node in used and invariants.get(node)]
@@ -61,11 +62,6 @@ def _invariants(body: Graph) -> dict[Node, bool]:
             parts = (known[operand] for operand in node.operands)
             invariants[node] = known[node] = node.tensor_type.size > 1 or any(parts)
     return invariants
-
-
-def _repeats_one(node: Node) -> bool:
-    """Whether an array is one element again and again, which steps may as well read there."""
-    return isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
 
 
 def is_quiet(op: Op) -> bool:

@@ -11,7 +11,7 @@ from xarr.base.frozen_dataclasses import record
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.binary import Add
-from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.creation import Constant, integer_of
 from xarr.ir.ops.elementwise import Compare
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
@@ -265,8 +265,8 @@ class While(Op):
             return None
         if bound is not None and self.body.results[bound] is not self.body.parameters[bound]:
             return None
-        start = constant_integer(node.operands[index])
-        end = constant_integer(compared[1] if bound is None else node.operands[bound])
+        start = integer_of(node.operands[index])
+        end = integer_of(compared[1] if bound is None else node.operands[bound])
         return None if start is None or end is None else max(0, end - start)
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -348,7 +348,7 @@ class Case(Op):
 
 def _counts(old: Node, new: Node) -> bool:
     op, operands = _definition(new)
-    return isinstance(op, Add) and operands[0] is old and constant_integer(operands[1]) == 1
+    return isinstance(op, Add) and operands[0] is old and integer_of(operands[1]) == 1
 
 
 def _definition(node: Node) -> tuple[Op, Sequence[Node]]:
@@ -364,13 +364,6 @@ def _definition(node: Node) -> tuple[Op, Sequence[Node]]:
     graph = source.op.computation
     result, arguments = graph.results[number], dict(zip(graph.parameters, source.operands, strict=True))
     return result.op, [arguments.get(each, each) for each in result.operands]
-
-
-def constant_integer(node: Node) -> int | None:
-    """The integer that a constant of one element is, None for other nodes."""
-    if not isinstance(node.op, Constant) or node.tensor_type.size != 1 or node.dtype.kind not in "iu":
-        return None
-    return int(np.frombuffer(node.op.raw, node.dtype)[0])
 
 
 def _refuse_tuples(op: Op, types: Sequence[Type]) -> None:

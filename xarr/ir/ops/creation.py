@@ -61,6 +61,15 @@ class Constant(Op):
         return "c" if self.type.dtype.kind in "biu" else "cst"
 
 
+def integer_of(node: Node) -> int | None:
+    """The integer that a node of one element is; None if it is no such constant."""
+    op = node.op
+    if not isinstance(op, Constant) or op.type.size != 1 or op.type.dtype.kind not in "iu":
+        return None
+    number: Any = op.raw  # or the number itself, in templates of loop programs
+    return int(op.array.reshape(())) if isinstance(number, bytes) else number
+
+
 @operation
 class Iota(Op):
     """0, 1, 2 … along `dimension`, the same along every other one.

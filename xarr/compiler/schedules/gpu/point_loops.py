@@ -42,9 +42,8 @@ from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import NativeLoop, Row, Write
-from xarr.ir import ops
+from xarr.ir.constants import integer_of, repeated_number
 from xarr.ir.graph import Node
-from xarr.ir.ops.control import constant_integer
 
 _POINTS: Final = Runs.GRID | Runs.BLOCK
 
@@ -71,7 +70,7 @@ def point_loop(loop: NativeLoop, operands: Sequence[Node], wanted: frozenset[int
     these and the tables, and what is a constant before the loop is no memory but a part of the text.
     """
     all_results = tuple([k for k, each in enumerate(loop.carried) if not each.is_fixed])
-    numbers = {k: constant_integer(node) for k, node in enumerate(operands)}
+    numbers = {k: integer_of(node) for k, node in enumerate(operands)}
     known = {k: number for k, number in numbers.items() if number is not None}
     bound, unread = bound_of_steps(loop, known), unread_tables(loop, known)
     steps = max(1, TARGET.launch_operations // max(1, loop.cost()))
@@ -81,19 +80,11 @@ def point_loop(loop: NativeLoop, operands: Sequence[Node], wanted: frozenset[int
     launches = max(1, -(-bound // least))
     if launches > 1 or not wanted:
         return PointLoop(program(loop, least, False, unread), launches, all_results)
-    constants = {k: _repeated_constant(node) for k, node in enumerate(operands)}
-    initial = tuple([(k, raw) for k, raw in constants.items() if raw is not None])
+    constants = {k: repeated_number(node) for k, node in enumerate(operands)}
+    initial = tuple([(k, number.tobytes()) for k, number in constants.items() if number is not None])
     wanted |= {write.number for write in loop.writes}
     results = tuple([k for k in all_results if k in wanted])
     return PointLoop(program(loop, least, False, unread, frozenset(results), initial), 1, results)
-
-
-def _repeated_constant(node: Node) -> bytes | None:
-    """The bytes of the constant that each element of an array is; None for other nodes."""
-    if isinstance(node.op, ops.BroadcastInDim):
-        (node,) = node.operands
-    is_one = isinstance(node.op, ops.Constant) and node.tensor_type.size == 1
-    return node.op.raw if is_one and isinstance(node.op, ops.Constant) else None
 
 
 def unread_inputs(loop: PointLoop) -> set[int]:
