@@ -45,6 +45,20 @@ def sum_of(count: int, term: Callable[[Any, Any], Any], first: Any = 0) -> Calla
     return lambda x: lax.fori_loop(first, count, lambda i, c: c + x[lax.abs(term(i, c)) % 9], np.int64(0))
 
 
+def test_what_is_left_behind_a_loop_lies_in_its_ranges() -> None:
+    """Before each step a counter is less than the limit, behind the last one it is not."""
+    graph = (
+        xarr.jit(lambda: lax.while_loop(lambda k: k < 10, lambda k: k + 3, np.int64(0)))
+        .lower()
+        .stage("simplified")
+    )
+    assert isinstance(graph, Graph)
+    (loop,) = [node.op for node in graph.nodes if isinstance(node.op, ops.While)]
+    ranges = GraphRanges(lambda node, range_of: None)
+    assert list(ranges.inside_loop(loop, [(0, 0)])) == [(0, 9)]
+    assert list(ranges.around_loop(loop, [(0, 0)])) == [(0, 12)]
+
+
 def test_a_counter_stays_below_its_end() -> None:
     assert ranges_in(sum_of(7, lambda i, c: i), X) == {(0, 6)}
     assert ranges_in(sum_of(7, lambda i, c: 2 * i - 3, 2), X) == {(1, 9)}

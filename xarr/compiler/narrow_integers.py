@@ -44,8 +44,7 @@ def narrow_carried_integers(graph: Graph, target: Target) -> Graph:
         if updates is not None:
             fits[updates] = fits.get(updates, True) and _is_narrow(range_of(updates))
         if type(node.op) is ops.While and _list_picked(node.op):
-            inside = walker.inside_loop(node.op, [range_of(each) for each in node.operands])
-            ends = [hull(x, range_of(y)) for x, y in zip(inside, node.operands, strict=True)]
+            ends = walker.around_loop(node.op, [range_of(each) for each in node.operands])
             before = ranges.get(node.op)
             ranges[node.op] = tuple(ends if before is None else map(hull, before, ends))
 

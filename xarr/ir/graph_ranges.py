@@ -46,6 +46,10 @@ class GraphRanges:
         carried = self._narrow_ranges(loop, tuple(first), 0)
         return self._where_it_holds(loop.cond, 0, carried, 0)
 
+    def around_loop(self, loop: ops.While, first: Sequence[Range | None]) -> _Ranges:
+        """The ranges of what a loop carries, before each step and behind the last one."""
+        return self._loop(loop, tuple(first), False, 0)
+
     def _results(self, graph: Graph, parameters: _Ranges, notes: bool, depth: int) -> _Ranges:
         """The ranges of a graph's results by those of its parameters."""
         if depth > _DEEPEST:
