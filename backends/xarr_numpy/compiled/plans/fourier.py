@@ -101,10 +101,8 @@ def write_transform(code: FunctionCode, node: Node, operands: Sequence[str], res
         ]
         loop = loop_of(name, is_single)
         assert loop is not None, name
-        pointers = [code.static(LoopWord(address)) for address in loop]
-        arguments = [*[f"ptr {each}" for each in (*pointers, source, output)]]
-        arguments += [f"i64 {code.number(each)}" for each in sizes]
-        code.write(f"call void @transform_loop({', '.join(arguments)})")
+        words = [code.static(LoopWord(address)) for address in loop]
+        code.call("transform_loop", (*words, source, output), sizes)
         source = output
     code.cost += transform_time(node) or 0
 

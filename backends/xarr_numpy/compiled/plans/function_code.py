@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -207,6 +207,12 @@ class FunctionCode:
         """A placeholder for a number that may be another one in a program that is alike."""
         self.numbers.append(number)
         return f"%n{len(self.numbers) - 1}"
+
+    def call(self, function: str, pointers: Iterable[str], numbers: Iterable[int]) -> None:
+        """Call a function of the module with addresses, and numbers that may be others in a program that is alike."""
+        arguments = [f"ptr {each}" for each in pointers]
+        arguments += [f"i64 {self.number(each)}" for each in numbers]
+        self.write(f"call void @{function}({', '.join(arguments)})")
 
     def begin(self, label: str) -> None:
         self.lines.append(f"{label}:")

@@ -128,10 +128,8 @@ def write_reflections(
     work = code.allocate(size * (m * n + n))
     taus, result = (operands[1], results[0]) if is_product else (results[1], results[0])
     routine = code.static(Routine(blas.name_of(op, dtype)))
-    pointers = ", ".join([f"ptr {each}" for each in (routine, operands[0], taus, result, work)])
     code.cost += reflect_time(node) or 0
-    sizes = ", ".join([f"i64 {code.number(each)}" for each in (prod(batch), m, n, k)])
-    code.write(f"call void @{name}_{kind}_loop({pointers}, {sizes})")
+    code.call(f"{name}_{kind}_loop", (routine, operands[0], taus, result, work), (prod(batch), m, n, k))
 
 
 def factor_time(node: Node) -> float | None:
@@ -155,8 +153,7 @@ def write_factors(code: FunctionCode, node: Node, operands: Sequence[str], resul
     words = [code.static(Routine(blas.name_of(node.op, dtype))), *operands, *results]
     words.append(code.allocate(size * m * n + 8 * k))
     code.cost += factor_time(node) or 0
-    sizes = ", ".join([f"i64 {code.number(each)}" for each in (prod(batch), m, n, k)])
-    code.write(f"call void @getrf_{kind}_loop({', '.join([f'ptr {each}' for each in words])}, {sizes})")
+    code.call(f"getrf_{kind}_loop", words, (prod(batch), m, n, k))
 
 
 def solve_time(node: Node) -> float | None:
@@ -181,9 +178,7 @@ def write_solution(code: FunctionCode, node: Node, operands: Sequence[str], resu
     code.cost += solve_time(node) or 0
     *batch, rows, columns = node.shape
     numbers = (prod(batch), node.operands[0].shape[-1], rows, columns)
-    sizes = ", ".join([f"i64 {code.number(each)}" for each in numbers])
-    pointers = ", ".join([f"ptr {each}" for each in words])
-    code.write(f"call void @trsm_{letters}_{kind}_loop({pointers}, {sizes})")
+    code.call(f"trsm_{letters}_{kind}_loop", words, numbers)
 
 
 #: How long a node takes, and what writes it.

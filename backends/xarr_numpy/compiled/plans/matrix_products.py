@@ -69,9 +69,7 @@ def write_product(code: FunctionCode, node: Node, arrays: Sequence[Array], point
     assert numbers is not None
     code.helpers["multiply"] = _text()
     words = [code.static(LoopWord(address)) for address in loop]
-    arguments = [f"ptr {each}" for each in (*words, *pointers)]
-    arguments += [f"i64 {code.number(each)}" for each in numbers]
-    code.write(f"call void @multiply({', '.join(arguments)})")
+    code.call("multiply", (*words, *pointers), numbers)
 
 
 @cache
