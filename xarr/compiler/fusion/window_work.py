@@ -100,15 +100,8 @@ def free_dimensions(node: Node) -> tuple[Ints, Ints]:
     """Those dimensions of either operand that the result has and the other operand has not."""
     op = node.op
     assert isinstance(op, ops.DotGeneral)
-    left, right = node.operands
-    gone = (
-        op.lhs_batching_dimensions + op.lhs_contracting_dimensions,
-        op.rhs_batching_dimensions + op.rhs_contracting_dimensions,
-    )
-    return (
-        tuple(axis for axis in range(len(left.shape)) if axis not in gone[0]),
-        tuple(axis for axis in range(len(right.shape)) if axis not in gone[1]),
-    )
+    left, right = (each.tensor_type for each in node.operands)
+    return op.lhs_free(left), op.rhs_free(right)
 
 
 _WORK: Final[dict[type[Op], Callable[[Node], int]]] = {
