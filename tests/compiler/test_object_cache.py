@@ -324,7 +324,7 @@ def compile_and_run() -> kernel.CompiledKernel:
     fused = form_groups(doubled, SCHEDULE, lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
     # Else it would be one that others share, as from the fourth kernel on, or whose code is there.
-    templates._uses.cache_clear()
+    templates._template_code.cache_clear()
     made = kernel.CompiledKernel(SCHEDULE.build(fusion), fusion.computation.result_types)
     assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
     return made

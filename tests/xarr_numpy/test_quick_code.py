@@ -30,7 +30,7 @@ QUICKLY = "made by LLVM without optimisation"
 @pytest.fixture(autouse=True)
 def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processor, "min_quick_plan_lines", Processor.min_quick_lines)
-    caches: list[Any] = [engine.kernel, templates._uses, native_step._compile]
+    caches: list[Any] = [engine.kernel, templates._template_code, native_step._compile]
     for cache in caches:
         cache.cache_clear()
 

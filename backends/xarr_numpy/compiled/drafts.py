@@ -11,7 +11,7 @@ import numpy as np
 from xarr.compiler.kernel_templates import TemplateKernel
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr_numpy.compiled.codegen import emitter
-from xarr_numpy.compiled.codegen.templates import uses_of
+from xarr_numpy.compiled.codegen.templates import code_of_template
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.processor import PROCESSOR
@@ -31,7 +31,7 @@ class Draft:
     * `copies` - for each the result and the operand of which it does nothing but make a copy, None for others,
     * `operands` - the number of arrays that it reads,
     * `scratch` - sizes and types of arrays that live as long as a call,
-    * `uses` - kernels that are alike.
+    * `template_code` - what it shares with kernels that are alike.
     """
 
     def __init__(self, program: Kernel) -> None:
@@ -40,7 +40,7 @@ class Draft:
         self.copies = [_copy_of(program, phase) for phase in program.phases]
         self.operands = len(program.inputs)
         self.scratch: list[tuple[int, np.dtype[Any]]] = [(each.size, each.dtype) for each in program.scratch]
-        self.uses = uses_of(self.functions.template())
+        self.template_code = code_of_template(self.functions.template())
 
     @property
     def nanoseconds(self) -> float:

@@ -36,9 +36,11 @@ def expect_kernels(programs: Iterable[Kernel]) -> None:
     drafts = {program: draft_of(program) for program in programs}
     _drafts.clear()
     _drafts.update(drafts)  # Other threads take theirs from it meanwhile.
-    for uses, count in Counter([draft.uses for draft in drafts.values() if not draft.is_long]).items():
+    for code, count in Counter(
+        [draft.template_code for draft in drafts.values() if not draft.is_long]
+    ).items():
         if count >= PROCESSOR.min_alike_kernels:
-            uses.count = max(uses.count, count)
+            code.count = max(code.count, count)
 
 
 @lru_cache(_KEPT)
@@ -87,9 +89,13 @@ class CompiledKernel:
         self.is_quick = may_be_quick
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
-        self._uses, self._functions, self._is_long = draft.uses, draft.functions, draft.is_long
+        self._template_code, self._functions, self._is_long = (
+            draft.template_code,
+            draft.functions,
+            draft.is_long,
+        )
         self._constants = tuple([number for each in draft.functions.templates for number in each.numbers])
-        self.lines = draft.uses.lines
+        self.lines = draft.template_code.lines
         self._make_code(draft, may_be_shared)
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch, self._count = draft.scratch, draft.operands
@@ -124,36 +130,36 @@ class CompiledKernel:
 
     def _make_code(self, draft: Draft, may_be_shared: bool) -> None:
         """Make its machine code, or find that of kernels that are alike, if it is to share theirs."""
-        self._uses.count += 1
+        self._template_code.count += 1
         is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
         #: Whether the machine code reads numbers from an array.
         self._is_shared = (
-            self._uses.count >= PROCESSOR.min_alike_kernels
+            self._template_code.count >= PROCESSOR.min_alike_kernels
             and (may_be_shared or not draft.is_long)
-            and (self._constants, is_quick) not in self._uses.codes
+            and (self._constants, is_quick) not in self._template_code.codes
         )
         # What is long has code with constants later.
         self.is_quick = is_quick or (self._is_shared and draft.is_long)
         if self._is_shared:
             self._numbers = np.array(self._constants, np.int64)
-            self._uses.text = self._uses.text or self._functions.shared_module()[0]
+            self._template_code.text = self._template_code.text or self._functions.shared_module()[0]
         self._code = self._compile(is_quick)
         if self._is_shared and not is_quick:  # of which the optimised code takes over
-            self._uses.held = self._code
+            self._template_code.held = self._code
 
     def _compile(self, is_quick: bool) -> llvm_jit.Code:
         """The machine code of its module, which kernels with other numbers of rows may have."""
         key = None if self._is_shared else self._constants, is_quick
-        code = self._uses.codes.get(key)
+        code = self._template_code.codes.get(key)
         if code is None:
             code = llvm_jit.compile_module(self.text, self._names, is_quick=is_quick)
-            self._uses.codes[key] = code
+            self._template_code.codes[key] = code
         return code
 
     @property
     def text(self) -> str:
         """The text of its module."""
-        return self._uses.text if self._is_shared else self._functions.module()
+        return self._template_code.text if self._is_shared else self._functions.module()
 
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""

@@ -23,7 +23,7 @@ from xarr_numpy.processor import PROCESSOR, Processor
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The texts of the modules of kernels that are compiled, none of which is known before."""
-    caches: Iterable[Any] = (engine.kernel, templates._uses, native_step._compile)
+    caches: Iterable[Any] = (engine.kernel, templates._template_code, native_step._compile)
     for cache in caches:
         cache.cache_clear()
     texts: list[str] = []

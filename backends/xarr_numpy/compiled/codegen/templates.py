@@ -34,7 +34,7 @@ _ENTRY: Final = "entry:\n"
 _KEPT: Final = 1024
 
 
-class Uses:
+class TemplateCode:
     """The number of kernels or programs of a template, also those that are made next, and the code that they share.
 
     * `lines` - those of the text of one,
@@ -50,15 +50,15 @@ class Uses:
         self.held: object = None
 
 
-def uses_of(template: str) -> Uses:
+def code_of_template(template: str) -> TemplateCode:
     """The kernels or programs that have this template."""
     # Not Python's hash: kernels of one key run each other's machine code.
-    return _uses(hashlib.sha256(template.encode()).digest(), count_lines(template))
+    return _template_code(hashlib.sha256(template.encode()).digest(), count_lines(template))
 
 
 @lru_cache(_KEPT)
-def _uses(digest: bytes, lines: int) -> Uses:
-    return Uses(lines)
+def _template_code(digest: bytes, lines: int) -> TemplateCode:
+    return TemplateCode(lines)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
-from xarr_numpy.compiled.codegen.templates import Template, uses_of
+from xarr_numpy.compiled.codegen.templates import Template, code_of_template
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase, shared_phase
@@ -154,9 +154,9 @@ class FunctionCode:
         helpers = "".join(self.helpers.values())
         steps = self._template([*head, *self.entry])
         if may_share:
-            uses = uses_of(self.functions.template() + helpers + steps.text)
-            uses.count += 1
-            if uses.count >= PROCESSOR.min_alike_kernels:
+            alike = code_of_template(self.functions.template() + helpers + steps.text)
+            alike.count += 1
+            if alike.count >= PROCESSOR.min_alike_kernels:
                 stores = []
                 for k, (table, slot) in enumerate(self._number_slots):
                     stores.append(f"%n.table{k} = getelementptr ptr, ptr {table}, i64 {slot}")

@@ -123,7 +123,7 @@ def test_bits_do_not_depend_on_functions(
 
     monkeypatch.setattr(llvm_jit, "compile_module", note)
     results: list[bytes] = []
-    caches: list[Any] = [engine.kernel, templates._uses, native_step._compile]
+    caches: list[Any] = [engine.kernel, templates._template_code, native_step._compile]
     limits = {"functions": MOST, "quick": MOST, "inline": 10**9}
     for name, least in limits.items():
         monkeypatch.setattr(Processor, "min_called_formulas", least)
