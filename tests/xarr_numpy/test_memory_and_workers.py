@@ -15,7 +15,7 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from xarr.base.host.memory import ALIGNMENT, LEAST, Pool, copy_array
+from xarr.base.host.memory import ALIGNMENT, MIN_POOLED_BYTES, Pool, copy_array
 from xarr_numpy import workers
 
 F64 = np.dtype(np.float64)
@@ -79,7 +79,7 @@ def test_what_lies_unused_is_bounded() -> None:
 
 def test_small_arrays_come_from_numpy() -> None:
     pool = Pool()
-    array = pool.empty((LEAST // 8 - 1,), F64)
+    array = pool.empty((MIN_POOLED_BYTES // 8 - 1,), F64)
     assert array.base is None
     del array
     assert pool.unused == 0
@@ -90,7 +90,7 @@ def test_any_element_type(dtype: str) -> None:
     import ml_dtypes
 
     wanted = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    array = Pool().empty((LEAST, 2), wanted)
+    array = Pool().empty((MIN_POOLED_BYTES, 2), wanted)
     assert array.dtype == wanted
     array[:] = 1
     assert (array == 1).all()
@@ -102,7 +102,7 @@ def test_threads_take_and_give_back_at_once() -> None:
 
     def work(number: int) -> None:
         for _ in range(200):
-            array = pool.empty((LEAST // 8,), F64)
+            array = pool.empty((MIN_POOLED_BYTES // 8,), F64)
             array[:] = number
             if not (array == number).all():
                 wrong.append(number)
@@ -392,7 +392,7 @@ y = x + 1
     assert run.stderr == ""
 
 
-@pytest.mark.parametrize("count", [3, LEAST])
+@pytest.mark.parametrize("count", [3, MIN_POOLED_BYTES])
 def test_a_copy_lies_in_row_major_order(count: int) -> None:
     source = np.broadcast_to(np.arange(2.0), (count, 2)).T
     copy = copy_array(source)

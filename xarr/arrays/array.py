@@ -47,7 +47,7 @@ from xarr.indexing.element_loops import count_element
 from xarr.indexing.small_parts import (
     read_small,
     reshape_small,
-    turn_small,
+    transpose_small,
     write_small,
 )
 from xarr.ir.ops import Convert
@@ -520,9 +520,9 @@ class Array(
     def T(self) -> Array:
         """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
         if not obstacles and may_be_small(self):
-            turned = turn_small(self, (), sys._getframe(1))
-            if turned is not None:
-                return turned
+            transposed = transpose_small(self, (), sys._getframe(1))
+            if transposed is not None:
+                return transposed
         return manipulation.transpose(self)
 
     @property
@@ -547,8 +547,8 @@ class Array(
         """The dimensions in the order `axes`, reversed by default."""
         if not obstacles and may_be_small(self):
             own = axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes
-            if (own or not axes) and (turned := turn_small(self, own, sys._getframe(1))) is not None:
-                return turned
+            if (own or not axes) and (transposed := transpose_small(self, own, sys._getframe(1))) is not None:
+                return transposed
         if not axes:
             return manipulation.transpose(self)
         return manipulation.transpose(self, axes if len(axes) > 1 or isinstance(axes[0], int) else axes[0])

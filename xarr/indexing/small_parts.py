@@ -236,7 +236,7 @@ def _read_part(
     return mark(array, wrap_value(value, array._device, frame), step, argument)
 
 
-def turn_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array | None:
+def transpose_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array | None:
     """array.transpose(axes) of ints, none for the reverse order, for the user's line in `frame`, a part as in NumPy.
 
     None where that is not sure.
@@ -257,7 +257,7 @@ def turn_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array |
 
 
 def show_component(array: Array, is_real: bool, frame: FrameType) -> Array | None:
-    """array.real or array.imag of complex numbers, as `turn_small`."""
+    """array.real or array.imag of complex numbers, as `transpose_small`."""
     buffer = array._value
     if type(buffer) is not ndarray or buffer.dtype.kind != "c":
         return None
@@ -267,7 +267,7 @@ def show_component(array: Array, is_real: bool, frame: FrameType) -> Array | Non
 
 
 def reshape_small(array: Array, shape: tuple[Any, ...], frame: FrameType) -> Array | None:
-    """array.reshape(shape) of ints, as `turn_small`."""
+    """array.reshape(shape) of ints, as `transpose_small`."""
     buffer = array._value
     if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
         return None

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
 
 #: Smaller arrays come from NumPy, whose allocator keeps their pages; glibc's gives larger ones back to the system.
-LEAST: Final = 2**17
+MIN_POOLED_BYTES: Final = 2**17
 #: Bytes that may lie unused.
 MOST_UNUSED: Final = 2**29
 ALIGNMENT: Final = 64
@@ -80,7 +80,11 @@ class Pool:
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array, its elements undefined; large ones begin at a multiple of 64 bytes."""
-        return np.empty(shape, dtype) if prod(shape) * dtype.itemsize < LEAST else self.lend(shape, dtype)
+        return (
+            np.empty(shape, dtype)
+            if prod(shape) * dtype.itemsize < MIN_POOLED_BYTES
+            else self.lend(shape, dtype)
+        )
 
     def lend(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array as `empty` makes large ones."""

@@ -25,7 +25,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import PROTOTYPE, InnerLoop, inner_loop
-from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
+from xarr_numpy.compiled.plans.function_code import FunctionCode, UfuncPointer
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
@@ -101,7 +101,7 @@ def write_transform(code: FunctionCode, node: Node, operands: Sequence[str], res
         ]
         loop = loop_of(name, is_single)
         assert loop is not None, name
-        words = [code.static(LoopWord(address)) for address in loop]
+        words = [code.static(UfuncPointer(address)) for address in loop]
         code.call("transform_loop", (*words, source, output), sizes)
         source = output
     code.cost += transform_time(node) or 0

@@ -91,15 +91,15 @@ class Routine:
 
 
 @record
-class LoopWord:
-    """The address of the loop inside of one of NumPy's ufuncs, or that of its data."""
+class UfuncPointer:
+    """The address of the inner loop of one of NumPy's ufuncs, or that of its data."""
 
     address: int
 
 
 #: The elements of a constant, a function of Python or of a library, or the threads and the function by which they
 #: share a phase.
-Static: TypeAlias = ops.Constant | CallBack | Routine | LoopWord | Literal["pool", "share"]
+Static: TypeAlias = ops.Constant | CallBack | Routine | UfuncPointer | Literal["pool", "share"]
 
 
 class FunctionCode:

@@ -29,7 +29,7 @@ from xarr.ir.ops.control import unpack_results
 from xarr.ir.types import Ints
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
-from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
+from xarr_numpy.compiled.plans.function_code import FunctionCode, UfuncPointer
 from xarr_numpy.processor import PROCESSOR
 
 #: The bits of a float that is no number, as NumPy has it; of a complex number the imaginary part is 0.
@@ -187,7 +187,7 @@ def write_function(code: FunctionCode, node: Node, operands: Sequence[str], resu
     addresses = [_wide_memory(code, each, address) for each, address in zip(arrays, outer, strict=True)]
     for each, wide, own in zip(node.operands, addresses, outer, strict=False):
         _convert(code, each, "double", wide, own)
-    words = [*[code.static(LoopWord(address)) for address in loop], code.table(addresses)]
+    words = [*[code.static(UfuncPointer(address)) for address in loop], code.table(addresses)]
     words += [code.integers([1, *call.sizes]), code.integers(steps)]
     arguments = ", ".join(f"ptr {each}" for each in words)
     code.write(f"call void @apply_loop({arguments}, i64 {len(arrays)}, i64 {count}, ptr {failed})")

@@ -22,7 +22,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
-from xarr_numpy.compiled.plans.function_code import FunctionCode, LoopWord
+from xarr_numpy.compiled.plans.function_code import FunctionCode, UfuncPointer
 from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, reshaped_view, view_of
 from xarr_numpy.processor import PROCESSOR
 
@@ -68,7 +68,7 @@ def write_product(code: FunctionCode, node: Node, arrays: Sequence[Array], point
     assert loop is not None
     assert numbers is not None
     code.helpers["multiply"] = _text()
-    words = [code.static(LoopWord(address)) for address in loop]
+    words = [code.static(UfuncPointer(address)) for address in loop]
     code.call("multiply", (*words, *pointers), numbers)
 
 

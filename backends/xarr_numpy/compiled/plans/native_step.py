@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from xarr.backend import DirectCall, mark_failed
-from xarr.base.host.memory import LEAST, pool
+from xarr.base.host.memory import MIN_POOLED_BYTES, pool
 from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
@@ -27,7 +27,7 @@ from xarr_numpy.compiled.codegen.slow_paths import count_lines
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
-from xarr_numpy.compiled.plans.function_code import CallBack, LoopWord, Routine, Static
+from xarr_numpy.compiled.plans.function_code import CallBack, Routine, Static, UfuncPointer
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.processor import PROCESSOR, Processor
 
@@ -127,7 +127,7 @@ class _Native:
                 return int(next(constants).ctypes.data)
             if isinstance(each, Routine):
                 return blas.routine(each.name) or 0
-            if isinstance(each, LoopWord):
+            if isinstance(each, UfuncPointer):
                 return each.address
             return shared[each == "share"]
 
@@ -299,7 +299,7 @@ class NativePlan(_Native):
         arena = code.arena
         if code.numbers:  # Programs that are alike have arenas that are about as large.
             arena = max(builtin.MAX_STACK_BYTES, 1 << (arena - 1).bit_length())
-        if arena >= LEAST:  # pages that are fresh in each call cost more than Python
+        if arena >= MIN_POOLED_BYTES:  # pages that are fresh in each call cost more than Python
             return ""
         return builtin.plan_entry_text("entry", operands, results, arena)
 
@@ -313,7 +313,7 @@ class NativePlan(_Native):
         specs = iter(self._specs)
         return DirectCall(
             pool.empty
-            if any(prod(shape) * dtype.itemsize >= LEAST for shape, dtype in self._specs)
+            if any(prod(shape) * dtype.itemsize >= MIN_POOLED_BYTES for shape, dtype in self._specs)
             else np.empty,
             tuple([next(specs) if number is None else None for number in self._arguments]),
             tuple(self._arguments),
