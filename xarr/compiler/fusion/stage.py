@@ -15,7 +15,7 @@ from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.narrow_integers import narrow_carried_integers
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.empty_arrays import without_empty_operands
-from xarr.compiler.passes.index_checks import check_worst_indices
+from xarr.compiler.passes.index_checks import check_worst_indices, drop_proven_checks
 from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.powers_of_two import shift_by_powers_of_two
 from xarr.compiler.passes.rewritten_reductions import combine_stacked_parts
@@ -25,7 +25,7 @@ from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.plan.declared_ranges import declare_ranges
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
-from xarr.compiler.while_loops.invariant_checks import drop_proven_checks, hoist_checks
+from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten

@@ -7,6 +7,8 @@ operation for each index, which loops that use the indices do as they go along.
 
 Indices of scatters alone need not wait for their check, since a scatter leaves out what goes nowhere: what waits is its
 result, and the loops of the scatter find the index to check as they go along (`fusion.scatter_windows`).
+
+Checks that cannot fail, by what is known of the ranges of indices, are left out before.
 """
 
 from __future__ import annotations
@@ -19,10 +21,34 @@ from xarr.dtypes import info
 from xarr.ir import ops
 from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
+from xarr.ir.graph_ranges import GraphRanges
+from xarr.ir.integer_ranges import RangeOf
 from xarr.ir.ops.control import unpack_results
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
-from xarr.ir.rewriting import find_users
+from xarr.ir.rewriting import find_users, rewritten_throughout
 from xarr.ir.types import TensorType
+
+
+def drop_proven_checks(graph: Graph) -> Graph:
+    """`graph` without checks that cannot fail, in the graphs of its operations too."""
+    if ops.CustomCall not in graph.op_classes:
+        return graph
+    holds: dict[Node, bool] = {}
+
+    def note(node: Node, range_of: RangeOf) -> None:
+        if checks_indices(node):
+            range_, (least, size) = range_of(node.operands[0]), index_bounds(node)
+            is_inside = range_ is not None and least <= range_[0] and range_[1] < size
+            holds[node] = holds.get(node, True) and is_inside
+
+    GraphRanges(note).go_through(graph)
+    if not any(holds.values()):
+        return graph
+
+    def drop(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        return counted_from_start(node, *operands) if holds.get(node) else None
+
+    return rewritten_throughout(graph, drop)
 
 
 def check_worst_indices(graph: Graph, target: Target) -> Graph:

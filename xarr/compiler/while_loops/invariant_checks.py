@@ -1,4 +1,4 @@
-"""Checks of index arrays: those that cannot fail left out, those that no step of a loop changes made in front of it.
+"""Checks of index arrays that no step of a loop changes, made in front of it.
 
 A step would look at all indices again, twice, and count them from the start again.  In front of the loop the check is
 the same but that it must not fail where no step would run: then zeros are checked instead.  It is moved only if nothing
@@ -7,37 +7,12 @@ comes before it in a step that could fail or be observed otherwise, so that erro
 
 from __future__ import annotations
 
-from xarr.compiler.passes.checks import checks_indices, counted_from_start, index_bounds
+from xarr.compiler.passes.checks import checks_indices, index_bounds
 from xarr.compiler.while_loops.loop_invariants import is_quiet
 from xarr.compiler.while_loops.loop_rewriting import carry, first_results, rewrite_loops
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
-from xarr.ir.graph_ranges import GraphRanges
-from xarr.ir.integer_ranges import RangeOf
-from xarr.ir.rewriting import rewritten_throughout
-
-
-def drop_proven_checks(graph: Graph) -> Graph:
-    """`graph` without checks that cannot fail, in the graphs of its operations too."""
-    if ops.CustomCall not in graph.op_classes:
-        return graph
-    holds: dict[Node, bool] = {}
-
-    def note(node: Node, range_of: RangeOf) -> None:
-        if checks_indices(node):
-            range_, (least, size) = range_of(node.operands[0]), index_bounds(node)
-            is_inside = range_ is not None and least <= range_[0] and range_[1] < size
-            holds[node] = holds.get(node, True) and is_inside
-
-    GraphRanges(note).go_through(graph)
-    if not any(holds.values()):
-        return graph
-
-    def drop(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        return counted_from_start(node, *operands) if holds.get(node) else None
-
-    return rewritten_throughout(graph, drop)
 
 
 def hoist_checks(graph: Graph) -> Graph:
