@@ -473,10 +473,9 @@ def sorts(node: Node) -> bool:
 
 def is_long_row(node: Node) -> bool:
     """Whether a sort is one of a long row of keys that CUB takes, which counts in int32."""
-    assert isinstance(node.op, ops.Sort)
     type = node.operands[0].tensor_type
     is_key = type.dtype in (_F32, _F64) or (type.dtype.kind in "iu" and type.dtype.isbuiltin == 1)
-    is_row = MIN_SORTED <= type.size < 2**31 and type.shape[node.op.dimension] == type.size
+    is_row = MIN_SORTED <= type.size < 2**31 and type.shape[node.op.expect(ops.Sort).dimension] == type.size
     return is_key and is_row and not type.dynamic
 
 

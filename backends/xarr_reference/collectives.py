@@ -73,8 +73,7 @@ def _split(memory: Array, like: tuple[Array, ...]) -> tuple[Array, ...]:
 
 def _together(node: Node, operands: tuple[Array, ...]) -> tuple[list[tuple[Array, ...]], int]:
     """For each operand those of all members, and the position of this one."""
-    assert isinstance(node.op, Collective)
-    members = _members(node.op)
+    members = _members(node.op.expect(Collective))
     rows = _gather(node, members, operands)
     return list(zip(*rows, strict=True)), members.index(current_communicator().rank)
 
@@ -84,16 +83,14 @@ def _together(node: Node, operands: tuple[Array, ...]) -> tuple[list[tuple[Array
 
 def all_gather(node: Node, *operands: Array) -> Value:
     """result = operand of member 0, then that of member 1 …, along the dimension"""
-    assert isinstance(node.op, ops.AllGather)
     rows, _ = _together(node, operands)
-    return pack(tuple([np.concatenate(each, node.op.all_gather_dim) for each in rows]))
+    return pack(tuple([np.concatenate(each, node.op.expect(ops.AllGather).all_gather_dim) for each in rows]))
 
 
 def all_reduce(node: Node, computation: Computation, *operands: Array) -> Value:
     """result[i] = f(… f(f(member 0[i], member 1[i]), member 2[i]) …)"""
-    assert isinstance(node.op, ops.AllReduce)
     rows, _ = _together(node, operands)
-    return pack(tuple([_reduce(node.op, computation, each) for each in rows]))
+    return pack(tuple([_reduce(node.op.expect(ops.AllReduce), computation, each) for each in rows]))
 
 
 def _reduce(
@@ -116,8 +113,7 @@ def reduce_scatter(node: Node, computation: Computation, operand: Array) -> Arra
 
 def all_to_all(node: Node, *operands: Array) -> Value:
     """result = part `own` of member 0, then that of member 1 …"""
-    op = node.op
-    assert isinstance(op, ops.AllToAll)
+    op = node.op.expect(ops.AllToAll)
     rows, own = _together(node, operands)
     parts = [[np.split(each, op.split_count, op.split_dimension)[own] for each in row] for row in rows]
     return pack(tuple([np.concatenate(each, op.concat_dimension) for each in parts]))
@@ -125,8 +121,7 @@ def all_to_all(node: Node, *operands: Array) -> Value:
 
 def collective_broadcast(node: Node, *operands: Array) -> Value:
     """result = operand of member 0; zeros if this is no member of a group"""
-    assert isinstance(node.op, ops.CollectiveBroadcast)
-    members = _members(node.op)
+    members = _members(node.op.expect(ops.CollectiveBroadcast))
     if not members:
         return pack(tuple(map(np.zeros_like, operands)))
     return pack(_gather(node, members, operands)[0])
@@ -134,8 +129,7 @@ def collective_broadcast(node: Node, *operands: Array) -> Value:
 
 def collective_permute(node: Node, operand: Array) -> Array:
     """result = operand of the member whose target this is; zeros if there is none"""
-    op, own = node.op, current_communicator().rank
-    assert isinstance(op, ops.CollectivePermute)
+    op, own = node.op.expect(ops.CollectivePermute), current_communicator().rank
     members = _members(op)
     rows = _gather(node, members, (operand,))
     pairs = permutations(op.source_target_pairs, op.strategy, current_grid())
@@ -163,8 +157,7 @@ def after_all(node: Node, *tokens: Array) -> Array:
 
 def send(node: Node, *operands: Array) -> Array:
     """result = a token; the operands go to this member's target, or to the host"""
-    op = node.op
-    assert isinstance(op, ops.Send)
+    op = node.op.expect(ops.Send)
     if op.is_host_transfer:
         return put_outfeed(node, *operands)
     for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
@@ -177,8 +170,7 @@ def send(node: Node, *operands: Array) -> Array:
 
 def recv(node: Node, token: Array) -> Value:
     """result = what this member's source, or the host, sent; zeros if there is none"""
-    op = node.op
-    assert isinstance(op, ops.Recv)
+    op = node.op.expect(ops.Recv)
     if op.is_host_transfer:
         return take_infeed(node, token)
     results = [np.zeros(shape, dtype) for dtype, shape in _types_of(op)]

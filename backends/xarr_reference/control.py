@@ -21,8 +21,7 @@ def tuple_(node: Node, *operands: Value) -> Value:
 
 def get_tuple_element(node: Node, operand: tuple[Value, ...]) -> Value:
     """result = operand[index]"""
-    assert isinstance(node.op, ops.GetTupleElement)
-    return operand[node.op.index]
+    return operand[node.op.expect(ops.GetTupleElement).index]
 
 
 def optimization_barrier(node: Node, *operands: Value) -> Value:
@@ -46,9 +45,8 @@ def map_(node: Node, computation: Computation, *arrays: Array) -> Array:
 
 def while_(node: Node, cond: Computation, body: Computation, *operands: Value) -> Value:
     """result = body(body(… body(operands))), as often as cond of the latest values holds"""
-    assert isinstance(node.op, ops.While)
     carried: tuple[Value, ...] = operands
-    progress = node.op.progress
+    progress = node.op.expect(ops.While).progress
     with show_progress(progress.label, progress.total(carried)) if progress else nullcontext() as counter:
         while cond(*carried)[0]:
             carried = body(*carried)
@@ -59,8 +57,7 @@ def while_(node: Node, cond: Computation, body: Computation, *operands: Value) -
 
 def custom_call(node: Node, *operands: Array) -> Value:
     """result = the registered function(operands)"""
-    op = node.op
-    assert isinstance(op, ops.CustomCall)
+    op = node.op.expect(ops.CustomCall)
     declared = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
     return pack(
         run_custom_call(op.function or op.call_target_name, dict(op.attribute_items), declared, operands)
@@ -76,8 +73,7 @@ def if_(
 
 def case(node: Node, *arguments: Value) -> Value:
     """result = branches[index](operands), the last branch for every index out of range"""
-    assert isinstance(node.op, ops.Case)
-    count = len(node.op.branches)
+    count = len(node.op.expect(ops.Case).branches)
     branches, index, operands = arguments[:count], int(arguments[count]), arguments[count + 1 :]
     return pack(branches[index if 0 <= index < count else -1](*operands))
 

@@ -23,8 +23,7 @@ def convolution(node: Node, lhs: Array, rhs: Array) -> Array:
     where the position is none of padding and holes.  Of groups, group g of the output features sees group g of
     the features, or of the batch, of lhs.  Products and sums are of the wider of the two element types.
     """
-    op, result = node.op, empty(node.type)
-    assert isinstance(op, ops.Convolution)
+    op, result = node.op.expect(ops.Convolution), empty(node.type)
     dtype = accumulator(lhs.dtype, result.dtype)
     for index in indices(result.shape):
         n, o, *windows = (index[dim] for dim in op.out_spec)
@@ -38,8 +37,7 @@ def convolution(node: Node, lhs: Array, rhs: Array) -> Array:
 
 def terms(node: Node, n: int, o: int, windows: Ints) -> Iterator[tuple[Ints, Ints]]:
     """The indices of lhs and of rhs that meet for this index of the batch, output feature and window."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     lhs, rhs = (operand.tensor_type for operand in node.operands)
     window, spatial = op.window(rhs), tuple(lhs.shape[dim] for dim in op.lhs_spec[2:])
     features, depth = rhs.shape[op.rhs_spec[0]], rhs.shape[op.rhs_spec[1]]

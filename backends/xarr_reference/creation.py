@@ -15,16 +15,14 @@ from xarr_reference.values import Array, Rule, empty, indices
 
 def constant(node: Node) -> Array:
     """result[i] = the literal's element i"""
-    assert isinstance(node.op, ops.Constant)
-    return node.op.array
+    return node.op.expect(ops.Constant).array
 
 
 def iota(node: Node) -> Array:
     """result[i] = i[dimension], converted to the element type"""
-    assert isinstance(node.op, ops.Iota)
     result = empty(node.type)
     for index in indices(result.shape):
-        result[index] = convert(np.int64(index[node.op.dimension]), result.dtype)
+        result[index] = convert(np.int64(index[node.op.expect(ops.Iota).dimension]), result.dtype)
     return result
 
 

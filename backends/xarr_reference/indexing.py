@@ -19,9 +19,8 @@ def gather(node: Node, operand: Array, start_indices: Array) -> Array:
     vector at b, clamped so that the window lies in the operand, and the parts of b that run along with
     batching dimensions; w holds the offset dimensions of i.  What a window of size 0 lacks is 0.
     """
-    assert isinstance(node.op, ops.Gather)
     array, starts = (each.tensor_type for each in node.operands)
-    windows, result = node.op.windows(array, starts), empty(node.type)
+    windows, result = node.op.expect(ops.Gather).windows(array, starts), empty(node.type)
     for batch in indices(windows.batch_shape):
         start = list(start_of(windows, batch, start_indices))
         for dim, last in zip(windows.index_map, windows.last_starts, strict=True):
@@ -39,11 +38,10 @@ def scatter(node: Node, computation: Computation, *operands: Array) -> Value:
     result[start + w] = f(result[start + w], updates[b, w]), with start as in gather but not clamped: a
     window that does not lie in the result as a whole is left out.  b and w in row-major order, w faster.
     """
-    assert isinstance(node.op, ops.Scatter)
     count = len(operands) // 2
     inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
     types = [each.tensor_type for each in node.operands]
-    windows = node.op.windows(types[0], types[count], types[count + 1])
+    windows = node.op.expect(ops.Scatter).windows(types[0], types[count], types[count + 1])
     results = tuple(array.copy() for array in inputs)
     for batch in indices(windows.batch_shape):
         start = start_of(windows, batch, scatter_indices)

@@ -38,10 +38,9 @@ def cholesky(node: Node, a: Array) -> Array:
 
     l[j,j] = sqrt(re a[j,j] - sum over k < j of |l[j,k]|²)
     """
-    assert isinstance(node.op, ops.Cholesky)
     result = empty(node.type)
     for batch in indices(a.shape[:-2]):
-        result[batch] = _round_elements(_factor(a[batch], node.op.lower), a.dtype)
+        result[batch] = _round_elements(_factor(a[batch], node.op.expect(ops.Cholesky).lower), a.dtype)
     return result
 
 
@@ -100,8 +99,7 @@ def fft(node: Node, operand: Array) -> Array:
     With + in the exponent and divided by the length for the inverse.  RFFT keeps the first half of the last
     axis; IRFFT completes it first, by result[length - k] = conj(result[k]).
     """
-    op = node.op
-    assert isinstance(op, ops.Fft)
+    op = node.op.expect(ops.Fft)
     values = np.array([complex(value) for value in operand.reshape(-1)], complex).reshape(operand.shape)
     rank, count = operand.ndim, len(op.fft_length)
     sign = 1 if op.fft_type in ("IFFT", "IRFFT") else -1

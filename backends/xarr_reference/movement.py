@@ -12,8 +12,7 @@ from xarr_reference.values import Array, Rule, empty, indices
 
 def broadcast_in_dim(node: Node, operand: Array) -> Array:
     """result[i] = operand[j] with j[k] = i[broadcast_dimensions[k]], or 0 where operand has size 1"""
-    assert isinstance(node.op, ops.BroadcastInDim)
-    dims, result = node.op.broadcast_dimensions, empty(node.type)
+    dims, result = node.op.expect(ops.BroadcastInDim).broadcast_dimensions, empty(node.type)
     for index in indices(result.shape):
         result[index] = operand[
             tuple(0 if size == 1 else index[dim] for size, dim in zip(operand.shape, dims, strict=True))
@@ -31,8 +30,7 @@ def reshape(node: Node, operand: Array) -> Array:
 
 def transpose(node: Node, operand: Array) -> Array:
     """result[i] = operand[j] with j[permutation[k]] = i[k]"""
-    assert isinstance(node.op, ops.Transpose)
-    permutation, result = node.op.permutation, empty(node.type)
+    permutation, result = node.op.expect(ops.Transpose).permutation, empty(node.type)
     for index in indices(operand.shape):
         result[tuple(index[dim] for dim in permutation)] = operand[index]
     return result
@@ -40,8 +38,7 @@ def transpose(node: Node, operand: Array) -> Array:
 
 def reverse(node: Node, operand: Array) -> Array:
     """result[i] = operand[j] with j[k] = size[k] - 1 - i[k] for k in dimensions, else i[k]"""
-    assert isinstance(node.op, ops.Reverse)
-    dims, result = node.op.dimensions, empty(node.type)
+    dims, result = node.op.expect(ops.Reverse).dimensions, empty(node.type)
     for index in indices(result.shape):
         result[index] = operand[
             tuple(operand.shape[k] - 1 - at if k in dims else at for k, at in enumerate(index))
@@ -51,8 +48,7 @@ def reverse(node: Node, operand: Array) -> Array:
 
 def slice_(node: Node, operand: Array) -> Array:
     """result[i] = operand[start + i * stride]"""
-    op, result = node.op, empty(node.type)
-    assert isinstance(op, ops.Slice)
+    op, result = node.op.expect(ops.Slice), empty(node.type)
     for index in indices(result.shape):
         rows = zip(op.start_indices, index, op.strides, strict=True)
         result[index] = operand[tuple(start + at * stride for start, at, stride in rows)]
@@ -61,8 +57,7 @@ def slice_(node: Node, operand: Array) -> Array:
 
 def pad(node: Node, operand: Array, padding_value: Array) -> Array:
     """result[low + i * (interior + 1)] = operand[i] where that lies in the result, else the padding value"""
-    op, result = node.op, empty(node.type)
-    assert isinstance(op, ops.Pad)
+    op, result = node.op.expect(ops.Pad), empty(node.type)
     for index in indices(result.shape):
         result[index] = padding_value[()]
     for index in indices(operand.shape):
@@ -75,8 +70,7 @@ def pad(node: Node, operand: Array, padding_value: Array) -> Array:
 
 def concatenate(node: Node, *operands: Array) -> Array:
     """result[…, offset + i, …] = operand[…, i, …], offset being the sizes of the operands before it"""
-    assert isinstance(node.op, ops.Concatenate)
-    dim, result, offset = node.op.dimension, empty(node.type), 0
+    dim, result, offset = node.op.expect(ops.Concatenate).dimension, empty(node.type), 0
     for operand in operands:
         for index in indices(operand.shape):
             result[(*index[:dim], offset + index[dim], *index[dim + 1 :])] = operand[index]

@@ -23,10 +23,9 @@ def reduce(node: Node, computation: Computation, *operands: Array) -> Value:
 
     in row-major order of the reduced dimensions; N accumulators and N elements for N arrays.
     """
-    assert isinstance(node.op, ops.Reduce)
     count = len(operands) // 2
     arrays, initial = operands[:count], operands[count:]
-    shape, reduced = arrays[0].shape, tuple(sorted(node.op.dimensions))
+    shape, reduced = arrays[0].shape, tuple(sorted(node.op.expect(ops.Reduce).dimensions))
     remaining = tuple(dim for dim in range(len(shape)) if dim not in reduced)
     results = tuple(empty(TensorType(_sizes(shape, remaining), array.dtype)) for array in arrays)
     for outer in indices(_sizes(shape, remaining)):
@@ -49,8 +48,7 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
     b over the batching, k over the contracting, i and j over the free dimensions of lhs and rhs.  Products
     and sums are of the element type that the op says, but of float32 where that is a narrower float.
     """
-    op, result = node.op, empty(node.type)
-    assert isinstance(op, ops.DotGeneral)
+    op, result = node.op.expect(ops.DotGeneral), empty(node.type)
     left, right = (operand.tensor_type for operand in node.operands)
     i_dims, j_dims = op.lhs_free(left), op.rhs_free(right)
     rank, middle = len(op.lhs_batching_dimensions), len(i_dims)
@@ -77,8 +75,7 @@ def sort(node: Node, comparator: Computation, *arrays: Array) -> Value:
 
     and elements of which neither goes before the other keep their order.
     """
-    assert isinstance(node.op, ops.Sort)
-    along, shape = (node.op.dimension,), arrays[0].shape
+    along, shape = (node.op.expect(ops.Sort).dimension,), arrays[0].shape
     across = tuple(dim for dim in range(len(shape)) if dim not in along)
     results = tuple(np.empty_like(array) for array in arrays)
 

@@ -27,10 +27,9 @@ def reduce_window(node: Node, computation: Computation, *operands: Array) -> Val
 
     N accumulators and N elements for N arrays.
     """
-    assert isinstance(node.op, ops.ReduceWindow)
     count = len(operands) // 2
     arrays, initial = operands[:count], operands[count:]
-    window, shape = node.op.window, arrays[0].shape
+    window, shape = node.op.expect(ops.ReduceWindow).window, arrays[0].shape
     windows = window.output_shape(shape)
     results = tuple(empty(TensorType(windows, array.dtype)) for array in arrays)
     for number in indices(windows):
@@ -50,11 +49,10 @@ def select_and_scatter(
     result[c] = scatter(result[c], source[i]), where c is the last index of which select(operand[c before],
     operand[c]) did not hold, going through the elements in window i; the first index, if it always did.
     """
-    assert isinstance(node.op, ops.SelectAndScatter)
     result = empty(node.type)
     result[...] = initial
     for number in indices(source.shape):
-        inside = elements_in(node.op.window, number, operand.shape)
+        inside = elements_in(node.op.expect(ops.SelectAndScatter).window, number, operand.shape)
         if not inside:
             continue
         chosen = inside[0]

@@ -81,8 +81,7 @@ def _graphs_around(node: Node) -> tuple[Graph, ...]:
 
 
 def _call_host(node: Node, operands: tuple[Node, ...], backend: AbstractBackend) -> Node:
-    op = node.op
-    assert isinstance(op, ops.ManualComputation)
+    op = node.op.expect(ops.ManualComputation)
     types = tuple(op.results(node))
     call = ops.CustomCall(
         "xarr.shard_map", types, has_side_effect=op.is_ordered, function=op.start(op, backend)
@@ -91,8 +90,7 @@ def _call_host(node: Node, operands: tuple[Node, ...], backend: AbstractBackend)
 
 
 def _expand_node(node: Node, operands: tuple[Node, ...]) -> Node:
-    op, is_partition = node.op, current_grid().num_partitions > 1
-    assert isinstance(op, ops.ManualComputation)
+    op, is_partition = node.op.expect(ops.ManualComputation), current_grid().num_partitions > 1
     own = own_number(is_partition)
     parts = [take_part(each, op.mesh, split, own) for each, split in zip(operands, op.in_splits, strict=True)]
     call = Node(ops.Call(op.computation), tuple(parts), location=node._location or ())

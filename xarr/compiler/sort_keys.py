@@ -95,9 +95,8 @@ def _is_compare(node: Node, *directions: str) -> bool:
 
 def _is_tie(node: Node, head: Node, direction: str) -> bool:
     """Whether a node compares the operands of `head`."""
-    assert isinstance(head.op, ops.Compare)
     same = node.operands in (head.operands, head.operands[::-1])
-    return node.op == ops.Compare(direction, head.op.total_order) and same
+    return node.op == ops.Compare(direction, head.op.expect(ops.Compare).total_order) and same
 
 
 def _uses(node: Node, parameters: Sequence[Node]) -> bool:

@@ -200,8 +200,7 @@ def commutes(computation: Graph) -> bool:
 
 def arg_direction(node: Node) -> str | None:
     """The direction of `arg_extremum` if a Reduce is by that, over indices that count along the one dimension."""
-    op = node.op
-    assert isinstance(op, Reduce)
+    op = node.op.expect(Reduce)
     if len(node.operands) != 4 or len(op.dimensions) != 1:
         return None
     values, indices = node.operands[:2]

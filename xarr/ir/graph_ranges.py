@@ -85,8 +85,7 @@ class GraphRanges:
                 several[node] = parts
                 known[node] = parts[0] if len(parts) == 1 else None
             else:
-                assert isinstance(node.op, ops.GetTupleElement)
-                known[node] = parts[node.op.index]
+                known[node] = parts[node.op.expect(ops.GetTupleElement).index]
             if notes:
                 self._note(node, known.get)
         return known

@@ -69,6 +69,11 @@ class Op:
         if "name" in cls.__dict__ and "lax_name" not in cls.__dict__:
             cls.lax_name = cls.name.rpartition(".")[2]
 
+    def expect(self, kind: type[OpClass]) -> OpClass:
+        """This op, as one of the class that the table in which its rule stands is about."""
+        assert isinstance(self, kind), f"wanted {kind.__name__}, got {self}"
+        return self
+
     @property
     def called(self) -> str:
         """The name by which messages call a node of the op."""

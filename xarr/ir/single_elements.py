@@ -212,8 +212,7 @@ def _constant(known: SingleElements, node: Node) -> list[_Elements]:
 
 
 def _iota(known: SingleElements, node: Node) -> list[_Elements]:
-    assert isinstance(node.op, ops.Iota)
-    numbers = [index[node.op.dimension] for index in np.ndindex(*node.shape)]
+    numbers = [index[node.op.expect(ops.Iota).dimension] for index in np.ndindex(*node.shape)]
     return [_array_of([constant(each, node.dtype) for each in numbers], node.shape)]
 
 
@@ -308,8 +307,7 @@ def _update(known: SingleElements, node: Node) -> list[_Elements]:
 
 
 def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
-    op = node.op
-    assert isinstance(op, ops.Reduce)
+    op = node.op.expect(ops.Reduce)
     count = len(node.operands) // 2
     kept = [axis for axis in range(len(node.operands[0].shape)) if axis not in op.dimensions]
     arrays = [known.at(each).transpose(*kept, *sorted(op.dimensions)) for each in node.operands[:count]]
@@ -324,8 +322,7 @@ def _reduce(known: SingleElements, node: Node) -> list[_Elements]:
 
 
 def _reduce_window(known: SingleElements, node: Node) -> list[_Elements]:
-    op = node.op
-    assert isinstance(op, ops.ReduceWindow)
+    op = node.op.expect(ops.ReduceWindow)
     count = len(node.operands) // 2
     arrays = [known.at(each) for each in node.operands[:count]]
     initial = [known.elements(each)[0] for each in node.operands[count:]]

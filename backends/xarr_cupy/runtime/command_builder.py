@@ -378,9 +378,8 @@ class PlanCommands(ABC):
 
     def multiply(self, node: Node, inputs: Sequence[LocatedArray], output: LocatedArray) -> None:
         """Call cuBLAS, after kernels that transpose what it cannot take as it lies."""
-        assert isinstance(node.op, ops.DotGeneral)
         product, scratch = (
-            libraries.product_of(node.op, inputs[0].type, inputs[1].type),
+            libraries.product_of(node.op.expect(ops.DotGeneral), inputs[0].type, inputs[1].type),
             self.memory.scratch(),
         )
         lhs, rhs = [

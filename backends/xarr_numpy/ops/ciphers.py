@@ -150,25 +150,22 @@ def _scramble(keys: Sequence[Array], words: Sequence[Array]) -> Sequence[Array]:
 
 
 def _rng(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Rng)
     a, b, _ = emitter.operands(step)
     shape = emitter.result_type(step).shape
-    return f"draw({step.op.distribution!r}, {shape}, {a}, {b})"
+    return f"draw({step.op.expect(ops.Rng).distribution!r}, {shape}, {a}, {b})"
 
 
 def _threefry_bits(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ThreefryBits)
-    return f"threefry_bits({step.op.form!r}, {_operands(emitter, step)})"
+    return f"threefry_bits({step.op.expect(ThreefryBits).form!r}, {_operands(emitter, step)})"
 
 
 def _philox_pair(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, PhiloxPair)
     call = f"philox_pairs({_operands(emitter, step)})"
     both = emitter.shared.get(call)
     if both is None:
         both = emitter.shared[call] = f"pairs{len(emitter.shared)}"
         emitter.body.append((f"{both} = {call}", step.node))
-    return f"{both}[{step.op.index}]"
+    return f"{both}[{step.op.expect(PhiloxPair).index}]"
 
 
 def _operands(emitter: Emitter, step: Step) -> str:

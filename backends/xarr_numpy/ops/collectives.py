@@ -356,8 +356,7 @@ def _row(function: str, is_one: bool) -> Writer:
 
 def _arguments(emitter: Emitter, step: Step) -> list[str]:
     """The operation, and what others are told of this call of it."""
-    op = step.op
-    assert isinstance(op, Collective)
+    op = step.op.expect(Collective)
     _refuse_lanes(emitter, op)
     signature = op.signature([operand.type for operand in step.node.operands])
     address = step.node.source.address if step.node.source else ""

@@ -253,8 +253,7 @@ def _integer_matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _dot_general(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.DotGeneral)
+    op = step.op.expect(ops.DotGeneral)
     lhs, rhs = emitter.operands(step)
     left, right = emitter.types(step.inputs)
     sums = op.sum_dtype(left.dtype)

@@ -165,8 +165,7 @@ def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 def _counted_loop(emitter: Emitter, step: Step, names: Sequence[str], state: Sequence[int], loop: str) -> str:
     """The line for a loop, from its call without the carried values; it counts its iterations where that is shown."""
-    assert isinstance(step.op, ops.While)
-    values, progress = emitter.values(step.inputs), step.op.progress
+    values, progress = emitter.values(step.inputs), step.op.expect(ops.While).progress
     call, shown = ", ".join(filter(None, [loop, values])), ""
     if emitter.counts:
         call += ", count=counter.iterate"
@@ -235,8 +234,7 @@ def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    op = step.op
-    assert isinstance(op, ops.CustomCall)
+    op = step.op.expect(ops.CustomCall)
     if emitter.lanes:
         raise BackendError(
             f"backend 'numpy' runs scalar computations on whole arrays and cannot call {op.call_target_name!r} "
@@ -287,9 +285,8 @@ STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = 
 
 
 def _map(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Map)
     operands = emitter.values(step.inputs)
-    return f"map_lanes({emitter.function(step.op.computation, lanes=True)}, {operands})"
+    return f"map_lanes({emitter.function(step.op.expect(ops.Map).computation, lanes=True)}, {operands})"
 
 
 SCOPE: Final[dict[str, Any]] = {

@@ -465,8 +465,7 @@ def _products(base: Array, weights: Array) -> Array:
 
 
 def _convolution(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Convolution)
+    op = step.op.expect(ops.Convolution)
     lhs, rhs = emitter.operands(step)
     window = op.window(emitter.type(step.inputs[1]))
     shape = emitter.result_type(step).shape

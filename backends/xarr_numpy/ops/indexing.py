@@ -349,14 +349,12 @@ def _window(
 
 
 def _gather(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Gather)
-    windows = emitter.constant(step.op.windows(*emitter.types(step.inputs)))
+    windows = emitter.constant(step.op.expect(ops.Gather).windows(*emitter.types(step.inputs)))
     return f"gather({emitter.values(step.inputs)}, {windows})"
 
 
 def _scatter(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Scatter)
+    op = step.op.expect(ops.Scatter)
     count, names = len(step.inputs) // 2, emitter.operands(step)
     types = emitter.types(step.inputs)
     windows = emitter.constant(op.windows(types[0], types[count], types[count + 1]))

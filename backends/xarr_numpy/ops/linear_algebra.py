@@ -122,21 +122,18 @@ def fft(x: Array, kind: str, lengths: Ints, shape: Ints, dtype: np.dtype[Any]) -
 
 
 def _cholesky(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Cholesky)
-    return f"cholesky({emitter.value(step.inputs[0])}, {step.op.lower})"
+    return f"cholesky({emitter.value(step.inputs[0])}, {step.op.expect(ops.Cholesky).lower})"
 
 
 def _triangular_solve(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.TriangularSolve)
+    op = step.op.expect(ops.TriangularSolve)
     a, b = emitter.operands(step)
     flags = f"{op.left_side}, {op.lower}, {op.unit_diagonal}, {op.transpose_a!r}"
     return f"triangular_solve({a}, {b}, {flags})"
 
 
 def _fft(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Fft)
+    op = step.op.expect(ops.Fft)
     operand, type = emitter.value(step.inputs[0]), emitter.result_type(step)
     return f"fft({operand}, {op.fft_type!r}, {op.fft_length}, {type.shape}, {emitter.constant(type.dtype)})"
 

@@ -148,8 +148,7 @@ def ufunc_of(graph: Graph) -> str | None:
 
 
 def _reduce(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Reduce)
+    op = step.op.expect(ops.Reduce)
     count = len(step.inputs) // 2
     direction = arg_direction(step.node)
     if direction is not None:

@@ -104,12 +104,11 @@ def _number(constant: ops.Constant) -> str | None:
 
 
 def _iota(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Iota)
     if reductions.counts_only(emitter.plan, step.outputs[0]):
         return "None"
     emitter.mark_broadcast(step)
     type = emitter.result_type(step)
-    return f"iota({type.shape}, {step.op.dimension}, {emitter.constant(type.dtype)})"
+    return f"iota({type.shape}, {step.op.expect(ops.Iota).dimension}, {emitter.constant(type.dtype)})"
 
 
 def _broadcast_in_dim(emitter: Emitter, step: Step) -> str:
@@ -126,17 +125,15 @@ def _broadcast_in_dim(emitter: Emitter, step: Step) -> str:
 
 
 def _slice(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Slice)
+    op = step.op.expect(ops.Slice)
     rows = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
     index = ", ".join(f"{start}:{limit}" + (f":{step}" if step != 1 else "") for start, limit, step in rows)
     return f"{emitter.value(step.inputs[0])}[{index or '...'}]"
 
 
 def _reverse(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Reverse)
     axes = range(len(emitter.result_type(step).shape))
-    index = ", ".join("::-1" if axis in step.op.dimensions else ":" for axis in axes)
+    index = ", ".join("::-1" if axis in step.op.expect(ops.Reverse).dimensions else ":" for axis in axes)
     return f"{emitter.value(step.inputs[0])}[{index or '...'}]"
 
 
@@ -151,8 +148,7 @@ def _convert(emitter: Emitter, step: Step) -> str:
 
 
 def _concatenate(emitter: Emitter, step: Step) -> str:
-    assert isinstance(step.op, ops.Concatenate)
-    return f"np.concatenate([{emitter.values(step.inputs)}], {step.op.dimension})"
+    return f"np.concatenate([{emitter.values(step.inputs)}], {step.op.expect(ops.Concatenate).dimension})"
 
 
 def _by_parts(emitter: Emitter, step: Step) -> str:

@@ -240,8 +240,7 @@ def _chosen_by_folding(select: Function, operand: Array, window: Window) -> Arra
 
 
 def _reduce_window(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.ReduceWindow)
+    op = step.op.expect(ops.ReduceWindow)
     names = emitter.operands(step)
     count = len(names) // 2
     ufunc = window_ufunc_of(op.computation)
@@ -270,8 +269,7 @@ def window_ufunc_of(graph: Graph) -> str | None:
 
 
 def _select_and_scatter(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.SelectAndScatter)
+    op = step.op.expect(ops.SelectAndScatter)
     operand, source, initial = emitter.operands(step)
     scatter = scatter_ufunc_of(op.scatter)
     # Among zeros the sign of an extreme is chance in NumPy.

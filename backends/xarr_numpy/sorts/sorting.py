@@ -195,8 +195,7 @@ def _merge_halves(
 
 
 def _sort(emitter: Emitter, step: Step) -> str:
-    op = step.op
-    assert isinstance(op, ops.Sort)
+    op = step.op.expect(ops.Sort)
     arrays = f"({''.join(f'{operand}, ' for operand in emitter.operands(step))})"
     dtypes = [type.dtype for type in emitter.types(step.inputs)]
     for keys in range(1, len(dtypes) + 1):
@@ -219,8 +218,7 @@ def _unpack_single(step: Step, call: str) -> str:
 
 def _merge(emitter: Emitter, step: Step, arrays: str, axis: str) -> str:
     """The call that merges."""
-    op = step.op
-    assert isinstance(op, ops.Sort)
+    op = step.op.expect(ops.Sort)
     if engine.sequential(op.comparator, emitter.type(step.inputs[0]).size):
         return f"merge_compiled({emitter.constant(op.comparator)}, {arrays}, {axis})"
     return f"merge_sort({emitter.function(op.comparator, lanes=True)}, {arrays}, {axis})"

@@ -188,8 +188,7 @@ def _neutral(graph: Graph, dtype: DType) -> Any:
 
 
 def _reduce(node: Node, operands: Lives) -> Lives:
-    op, count = node.op, len(operands) // 2
-    assert isinstance(op, ops.Reduce)
+    op, count = node.op.expect(ops.Reduce), len(operands) // 2
     arrays, starts = operands[:count], [operand.buffer for operand in operands[count:]]
     sizes = shared_sizes(arrays)
     hidden = {dim: size for dim, size in sizes.items() if dim in op.dimensions}
@@ -221,8 +220,7 @@ def _reduce_live(
 
 
 def _reduce_window(node: Node, operands: Lives) -> Lives:
-    op, count = node.op, len(operands) // 2
-    assert isinstance(op, ops.ReduceWindow)
+    op, count = node.op.expect(ops.ReduceWindow), len(operands) // 2
     arrays, starts = operands[:count], [operand.buffer for operand in operands[count:]]
     sizes, window = shared_sizes(arrays), op.window.dimensions
     hidden = {dim: size for dim, size in sizes.items() if not window[dim].is_trivial}
@@ -251,8 +249,7 @@ def _flag_elements(graph: Graph) -> Graph:
 
 
 def _dot_general(node: Node, operands: Lives) -> Lives:
-    op, buffers = node.op, [operand.buffer for operand in operands]
-    assert isinstance(op, ops.DotGeneral)
+    op, buffers = node.op.expect(ops.DotGeneral), [operand.buffer for operand in operands]
     lhs, rhs = operands
     hidden: tuple[dict[int, Node], dict[int, Node]] = ({}, {})
     for a, b in zip(op.lhs_contracting_dimensions, op.rhs_contracting_dimensions, strict=True):
@@ -271,8 +268,7 @@ def _dot_general(node: Node, operands: Lives) -> Lives:
 
 
 def _sort(node: Node, operands: Lives) -> Lives:
-    op, sizes = node.op, shared_sizes(operands)
-    assert isinstance(op, ops.Sort)
+    op, sizes = node.op.expect(ops.Sort), shared_sizes(operands)
     buffers = tuple(operand.buffer for operand in operands)
     if op.dimension in sizes:
         shape, boolean = buffers[0].shape, _PREDICATE.dtype
@@ -306,8 +302,7 @@ def _get_dimension_size(node: Node, operands: Lives) -> Lives:
 
 def _set_dimension_size(node: Node, operands: Lives) -> Lives:
     operand, size = operands
-    op = node.op
-    assert isinstance(op, ops.SetDimensionSize)
+    op = node.op.expect(ops.SetDimensionSize)
     sizes = {dim: size for dim, size in operand.sizes.items() if dim != op.dimension}
     if not op.to_bound:
         bound = number(operand.shape[op.dimension])

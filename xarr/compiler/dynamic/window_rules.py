@@ -132,8 +132,7 @@ def _batch_sizes(
 
 
 def _scatter(node: Node, operands: Lives) -> Lives:
-    op, count = node.op, len(operands) // 2
-    assert isinstance(op, ops.Scatter)
+    op, count = node.op.expect(ops.Scatter), len(operands) // 2
     arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     types = [each.buffer.tensor_type for each in (arrays[0], indices, updates[0])]
     windows = op.windows(*types)

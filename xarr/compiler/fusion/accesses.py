@@ -174,8 +174,7 @@ class Accesses:
     ) -> Value:
         """A value that stands for a result; what the reduction `node` reads at each index of it is noted."""
         if node is not None:
-            assert isinstance(node.op, ops.Reduce)
-            kept, own = iter(index), node.op.dimensions
+            kept, own = iter(index), node.op.expect(ops.Reduce).dimensions
             inner = [
                 Affine(((index_value(self.values, f"k{axis}"), 1),)) if axis in own else next(kept)
                 for axis in range(len(node.operands[0].shape))

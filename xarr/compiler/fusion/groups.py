@@ -29,8 +29,7 @@ def cost(group: Group) -> int:
 
 def own_dimensions(node: Node) -> list[int]:
     """The dimensions that a reduction takes away."""
-    assert isinstance(node.op, ops.Reduce)
-    return sorted(node.op.dimensions)
+    return sorted(node.op.expect(ops.Reduce).dimensions)
 
 
 def whole(shape: Ints) -> Along:
@@ -189,11 +188,10 @@ def _operand_map(node: Node, number: int, along: Along) -> Along:
 
 def _gather_index_map(node: Node, number: int, along: Along) -> Along:
     """The index map of the operand or of the indices of a gather, if that of its result is `along`."""
-    assert isinstance(node.op, ops.Gather)
     operand, indices = node.operands
     if number == 1:
         return _indices_along(node, along)
-    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    windows = node.op.expect(ops.Gather).windows(operand.tensor_type, indices.tensor_type)
     batch = [along[dim] for dim in windows.batch_dims]
     runs: list[int | None] = [None] * len(operand.shape)
     for dim, position in windows.batching:

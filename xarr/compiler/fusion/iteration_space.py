@@ -91,8 +91,7 @@ def stages_of(graph: Graph, reductions: Container[Node]) -> dict[Node, int]:
 
 def inside_sizes(node: Node) -> list[int]:
     """The extents of a reduction's own dimensions, without those of size 1."""
-    assert isinstance(node.op, ops.Reduce)
-    sizes = [node.operands[0].shape[axis] for axis in sorted(node.op.dimensions)]
+    sizes = [node.operands[0].shape[axis] for axis in sorted(node.op.expect(ops.Reduce).dimensions)]
     return [size for size in sizes if size != 1]
 
 

@@ -18,8 +18,7 @@ def join_reduction(node: Node, index_maps: set[Along], group: Group, target: Tar
     Its domain may grow by the dimensions that are reduced; or the reduction is computed anew for each element
     of the domain, if it is asked for once for each.
     """
-    assert isinstance(node.op, ops.Reduce)
-    domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
+    domain, reduced = node.operands[0].shape, tuple(sorted(node.op.expect(ops.Reduce).dimensions))
     kept = [axis for axis in range(len(domain)) if axis not in reduced]
     large = [axis for axis in kept if domain[axis] != 1]
     if len(index_maps) != 1:

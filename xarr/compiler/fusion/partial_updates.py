@@ -68,8 +68,7 @@ def _strided_update(node: Node, operands: tuple[Node, ...]) -> Node | None:
     if not isinstance(node.op, ops.Select) or not _is_strided_write(node):
         return None
     _, padded, array = operands
-    pad, update = padded.op, padded.operands[0]
-    assert isinstance(pad, ops.Pad)
+    pad, update = padded.op.expect(ops.Pad), padded.operands[0]
     strides = tuple([holes + 1 for holes in pad.interior])
     return Node(ops.StridedUpdate(pad.low, strides), (array, update))
 

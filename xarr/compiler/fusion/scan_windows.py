@@ -38,8 +38,7 @@ def computes(node: Node) -> bool:
     scan = scan_axis(node)
     if scan is None or not all(map(elements.is_held, (node, *node.operands))):
         return False
-    op, dtype = node.op, node.dtype
-    assert isinstance(op, ops.ReduceWindow)
+    op, dtype = node.op.expect(ops.ReduceWindow), node.dtype
     # From the end of an axis a total meets the element before it, and the initial value comes last.
     if scan[1] and not commutes(op.computation):
         return False

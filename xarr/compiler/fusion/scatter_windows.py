@@ -46,8 +46,7 @@ def can_accumulate(scatter: Group, other: Group) -> bool:
 
 def _accumulates_integers(node: Node, group: Group) -> bool:
     """Whether a reduction takes all elements of the group's domain, integers in any order, and no result of another."""
-    how, op = combination(node), node.op
-    assert isinstance(op, ops.Reduce)
+    how, op = combination(node), node.op.expect(ops.Reduce)
     is_whole = node.operands[0].shape == group.domain and len(op.dimensions) == len(group.domain)
     if not is_whole or how.monoids is None or any(array.dtype.kind not in "iub" for array in how.arrays):
         return False
@@ -64,6 +63,5 @@ def _accumulates_integers(node: Node, group: Group) -> bool:
 
 def windows_of(node: Node) -> Any:
     """Where the windows of a scatter lie."""
-    assert isinstance(node.op, ops.Scatter)
     operand, indices, updates = (each.tensor_type for each in node.operands)
-    return node.op.windows(operand, indices, updates)
+    return node.op.expect(ops.Scatter).windows(operand, indices, updates)

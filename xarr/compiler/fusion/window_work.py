@@ -28,26 +28,22 @@ def work(node: Node) -> int:
 
 
 def _reduce_window(node: Node) -> int:
-    op = node.op
-    assert isinstance(op, ops.ReduceWindow)
+    op = node.op.expect(ops.ReduceWindow)
     return op.window.size if _holds(node, op.computation) else 0
 
 
 def _convolution(node: Node) -> int:
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     return prod(node.operands[1].shape[axis] for axis in op.rhs_spec[1:]) if _holds(node) else 0
 
 
 def _products(node: Node) -> int:
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     return prod(node.operands[0].shape[axis] for axis in op.lhs_contracting_dimensions) if _holds(node) else 0
 
 
 def _select_and_scatter(node: Node) -> int:
-    op = node.op
-    assert isinstance(op, ops.SelectAndScatter)
+    op = node.op.expect(ops.SelectAndScatter)
     return op.window.size if _holds(node, op.select, op.scatter) else 0
 
 
@@ -98,8 +94,7 @@ def _crosses_features(node: Node) -> bool:
 
 def free_dimensions(node: Node) -> tuple[Ints, Ints]:
     """Those dimensions of either operand that the result has and the other operand has not."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     left, right = (each.tensor_type for each in node.operands)
     return op.lhs_free(left), op.rhs_free(right)
 

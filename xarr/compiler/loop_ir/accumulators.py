@@ -51,8 +51,7 @@ class Combination:
 
     @property
     def computation(self) -> Graph:
-        assert isinstance(self.node.op, ops.Reduce)
-        return self.node.op.computation
+        return self.node.op.expect(ops.Reduce).computation
 
     @property
     def in_order(self) -> bool:
@@ -284,8 +283,7 @@ def _later(direction: str, a: Value, b: Value) -> Value:
 
 def combination(node: Node) -> Combination:
     """The computation of a Reduce."""
-    op = node.op
-    assert isinstance(op, ops.Reduce)
+    op = node.op.expect(ops.Reduce)
     count = len(node.operands) // 2
     arrays = node.operands[:count]
     pairwise = monoids(op.computation)
@@ -307,8 +305,7 @@ def _axis_indices(values: Node, axis: int) -> Node:
 
 def computes(node: Node) -> bool:
     """Whether loops can accumulate what a Reduce reduces, and combine it."""
-    op = node.op
-    assert isinstance(op, ops.Reduce)
+    op = node.op.expect(ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
     return _is_lowered(op.computation, dtypes)
 

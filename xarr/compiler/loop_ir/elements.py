@@ -142,8 +142,7 @@ def _broadcast(elements: Elements, node: Node, index: Index, predicate: Value | 
 
 
 def _transpose(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Transpose)
-    axis_of = {axis: index[k] for k, axis in enumerate(node.op.permutation)}
+    axis_of = {axis: index[k] for k, axis in enumerate(node.op.expect(ops.Transpose).permutation)}
     return elements.at(node.operands[0], tuple(axis_of[axis] for axis in range(len(index))), predicate)
 
 
@@ -154,9 +153,8 @@ def _slice(elements: Elements, node: Node, index: Index, predicate: Value | None
 
 
 def _reverse(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Reverse)
     turned = [
-        at * -1 + (size - 1) if axis in node.op.dimensions else at
+        at * -1 + (size - 1) if axis in node.op.expect(ops.Reverse).dimensions else at
         for axis, (at, size) in enumerate(zip(index, node.shape, strict=True))
     ]
     return elements.at(node.operands[0], tuple(turned), predicate)
@@ -194,8 +192,7 @@ def split_axes(old: tuple[int, ...], new: tuple[int, ...]) -> list[list[int]] | 
 
 
 def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    op = node.op
-    assert isinstance(op, ops.Pad)
+    op = node.op.expect(ops.Pad)
     array, filler = node.operands
     inside = predicate
     for at, low, size, here in zip(index, op.low, array.shape, node.shape, strict=True):
@@ -211,8 +208,7 @@ def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) 
 
 
 def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Concatenate)
-    dim, start = node.op.dimension, 0
+    dim, start = node.op.expect(ops.Concatenate).dimension, 0
     joined: Value | None = None
     for operand in node.operands:
         size = operand.shape[dim]
@@ -232,9 +228,8 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
 
 
 def _gather(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Gather)
     operand, indices = node.operands
-    windows = node.op.windows(operand.tensor_type, indices.tensor_type)
+    windows = node.op.expect(ops.Gather).windows(operand.tensor_type, indices.tensor_type)
 
     def number(at: Index) -> Value:
         return elements.at(indices, at, predicate)
@@ -243,8 +238,7 @@ def _gather(elements: Elements, node: Node, index: Index, predicate: Value | Non
 
 
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Iota)
-    position = index[node.op.dimension]
+    position = index[node.op.expect(ops.Iota).dimension]
     if node.dtype.kind in "iu":
         return position.value(elements.values, node.dtype)
     number = apply_elementwise(ops.Convert(node.dtype), (INT64,), (position.value(elements.values),))
@@ -253,8 +247,7 @@ def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None)
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
-    assert isinstance(node.op, ops.Constant)
-    return elements.values.constant_of_bytes(node.op.raw, register_dtype(node.dtype))
+    return elements.values.constant_of_bytes(node.op.expect(ops.Constant).raw, register_dtype(node.dtype))
 
 
 #: How each op that moves elements, by an index that is computed too, finds one of its result.

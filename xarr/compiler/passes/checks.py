@@ -154,8 +154,7 @@ def checks_indices(node: Node) -> bool:
 
 def index_bounds(call: Node) -> tuple[int, int]:
     """The least index that is in bounds, and the size of the dimension."""
-    assert isinstance(call.op, ops.CustomCall)
-    attributes = dict(call.op.attribute_items)
+    attributes = dict(call.op.expect(ops.CustomCall).attribute_items)
     size = int(attributes["size"])
     from_end = attributes.get("from_end", True) and call.dtype not in UNSIGNED
     return -size if from_end else 0, size

@@ -126,8 +126,7 @@ def reads_once(node: Node, min_terms: int) -> bool:
 
 def split_product(node: Node, operands: tuple[Node, ...]) -> Node:
     """Sum of products, as a reduction of a product of repeated arrays."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     lhs, rhs = operands
     batch = len(op.lhs_batching_dimensions)
     left = _free(lhs, op.lhs_batching_dimensions, op.lhs_contracting_dimensions)

@@ -75,8 +75,7 @@ def _scatter_rows(
 
 
 def _is_sum_of_rows(node: Node) -> bool:
-    op = node.op
-    assert isinstance(op, ops.Reduce)
+    op = node.op.expect(ops.Reduce)
     if len(node.operands) != 2 or op.dimensions != (0,) or len(node.operands[0].shape) != 2:
         return False
     first = node.operands[1]
@@ -85,8 +84,7 @@ def _is_sum_of_rows(node: Node) -> bool:
 
 
 def _is_product(node: Node) -> bool:
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     if any(operand.dtype != node.dtype or len(operand.shape) != 2 for operand in node.operands):
         return False
     if op.lhs_batching_dimensions:

@@ -155,8 +155,7 @@ def _of_concatenation(node: Node, axis: int, k: int) -> Node | None:
 
 
 def _of_iota(node: Node, axis: int, k: int) -> Node:
-    op, shape = node.op, _drop_axis(node.shape, axis)
-    assert isinstance(op, ops.Iota)
+    op, shape = node.op.expect(ops.Iota), _drop_axis(node.shape, axis)
     if op.dimension == axis:
         return full(k, shape, node.dtype)
     type = TensorType(shape, node.dtype)
@@ -164,8 +163,7 @@ def _of_iota(node: Node, axis: int, k: int) -> Node:
 
 
 def _of_constant(node: Node, axis: int, k: int) -> Node:
-    assert isinstance(node.op, ops.Constant)
-    return Node(ops.Constant.of(np.take(node.op.array, k, axis)))
+    return Node(ops.Constant.of(np.take(node.op.expect(ops.Constant).array, k, axis)))
 
 
 _Rule: TypeAlias = Callable[[Node, int, int], Node | None]

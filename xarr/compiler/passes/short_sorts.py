@@ -54,8 +54,7 @@ def compare_short_rows(graph: Graph, target: Target) -> Graph:
 
 
 def _axis_of(node: Node) -> int:
-    assert isinstance(node.op, ops.Sort)
-    return node.op.dimension
+    return node.op.expect(ops.Sort).dimension
 
 
 def _short_sorts(graph: Graph, target: Target) -> set[Node]:
@@ -72,8 +71,7 @@ def _short_sorts(graph: Graph, target: Target) -> set[Node]:
 
 
 def _is_short(node: Node, target: Target) -> bool:
-    op = node.op
-    assert isinstance(op, ops.Sort)
+    op = node.op.expect(ops.Sort)
     if len(node.operands) > 1 or node.operands[0].tensor_type.dynamic:
         return False
     (array,) = node.operands
@@ -228,15 +226,13 @@ def _stands_at(array: Node, axis: int) -> bool:
 
 def _compared_array(node: Node) -> int | None:
     """The operand of a sort whose elements are compared as they stand."""
-    assert isinstance(node.op, ops.Sort)
-    order = order_of(node.op.comparator)
+    order = order_of(node.op.expect(ops.Sort).comparator)
     return None if order is None else order.array
 
 
 def _keys(node: Node) -> Node | None:
     """An int64 for each element, in ascending order where the elements are in that of the sort; None without one."""
-    assert isinstance(node.op, ops.Sort)
-    order = order_of(node.op.comparator)
+    order = order_of(node.op.expect(ops.Sort).comparator)
     if order is None or len(order.columns) != 1:
         return None
     keys = ops.Map((0,), order.key).decompose(*node.operands)
@@ -308,8 +304,7 @@ def _element_of(node: Node, which: int, first: _First) -> Node:
         position = first.position
         return position if array.dtype == _INT64 else Node(ops.Convert(array.dtype), (position,))
     if axis:
-        assert isinstance(node.op, ops.Sort)
-        order = order_of(node.op.comparator)
+        order = order_of(node.op.expect(ops.Sort).comparator)
         assert order is not None, "it has keys"
         return _element_of_key(first.key, array.dtype, order.columns[0].descending)
     return Node(ops.DynamicSlice((1,)), (array, Node(ops.Reshape(()), (first.position,))))

@@ -80,8 +80,7 @@ def sort_updates(graph: Graph, is_sorted: Callable[[Node], bool]) -> Graph:
 
 def _can_be_sorted(node: Node) -> bool:
     """Whether windows are the same or apart, and there is a key for each start."""
-    op, types = node.op, [each.tensor_type for each in node.operands]
-    assert isinstance(op, ops.Scatter)
+    op, types = node.op.expect(ops.Scatter), [each.tensor_type for each in node.operands]
     if len(types) != 3 or op.input_batching_dims or any(type.dynamic for type in types):
         return False
     windows = op.windows(*types)

@@ -57,8 +57,7 @@ def _changes_sides(product: Node, permutation: Ints) -> bool:
 
 def _swap_operands(product: Node) -> Node:
     """Swap the operands of a product, whose result is then the transpose."""
-    op = product.op
-    assert isinstance(op, ops.DotGeneral)
+    op = product.op.expect(ops.DotGeneral)
     dims = [
         (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
         (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
@@ -79,8 +78,7 @@ def _absorb_transposes(min_features: int, node: Node, operands: tuple[Node, ...]
 
 def _without_transpose(node: Node, side: int, min_features: int) -> Node | None:
     """The product with what one operand is the transpose of; None if that is none, or the result would be another."""
-    op, transposed = node.op, node.operands[side]
-    assert isinstance(op, ops.DotGeneral)
+    op, transposed = node.op.expect(ops.DotGeneral), node.operands[side]
     if not isinstance(transposed.op, ops.Transpose):
         return None
     permutation = transposed.op.permutation

@@ -251,9 +251,8 @@ class _Planner:
         self._add(kind(node, self._inputs(node.operands), flat(outputs), *fields))
 
     def _constant(self, node: Node) -> None:
-        assert isinstance(node.op, ops.Constant)
         self.numbers[node] = self._array(node.tensor_type, -1)
-        self.constants[-1] = node.op
+        self.constants[-1] = node.op.expect(ops.Constant)
 
     def _empty(self, node: Node) -> None:
         """An array that holds nothing yet: in the memory of a donated argument that nothing needs, if there is one."""
@@ -272,8 +271,7 @@ class _Planner:
         return [number for number in numbers if number not in reused]
 
     def _element(self, node: Node) -> None:
-        assert isinstance(node.op, ops.GetTupleElement)
-        self.numbers[node] = self.numbers[node.operands[0]][node.op.index]
+        self.numbers[node] = self.numbers[node.operands[0]][node.op.expect(ops.GetTupleElement).index]
 
     def _tuple(self, node: Node) -> None:
         self.numbers[node] = tuple([self.numbers[operand] for operand in node.operands])
@@ -292,9 +290,8 @@ class _Planner:
 
     def _carry(self, node: Node) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
         """The state of a loop, which has an output for each value that changes, with these numbers and outputs."""
-        assert isinstance(node.op, ops.While)
         self.may_overwrite = True
-        state, op, start = list(self._inputs(node.operands)), node.op, len(self.steps)
+        state, op, start = list(self._inputs(node.operands)), node.op.expect(ops.While), len(self.steps)
         carried = tuple([k for k in range(len(state)) if not is_carried_through(op, k)])
         outputs = tuple([self._array(node.operands[k].tensor_type, start) for k in carried])
         for k, number in zip(carried, outputs, strict=True):
@@ -324,12 +321,10 @@ class _Planner:
         self._call(program_plan.Branch, node, tuple(map(self.maker.plan, node.op.graphs)))
 
     def _function(self, node: Node) -> None:
-        assert isinstance(node.op, ops.Call)
-        self._call(program_plan.PlanCall, node, self.maker.plan(node.op.computation))
+        self._call(program_plan.PlanCall, node, self.maker.plan(node.op.expect(ops.Call).computation))
 
     def _python(self, node: Node) -> None:
-        op = node.op
-        assert isinstance(op, ops.CustomCall)
+        op = node.op.expect(ops.CustomCall)
         if op.function is None and op.call_target_name == CHECKED_INDICES:
             self._call(program_plan.CheckStep, node, op)
         else:

@@ -44,8 +44,7 @@ def in_blocks(
     """The results of a While over `operands`, by the `lowered` loop over blocks; None if rows depend on one another,
     or if it does not pay.
     """
-    loop = node.op
-    assert isinstance(loop, ops.While)
+    loop = node.op.expect(ops.While)
     if loop.progress is not None or loop.body.ordered or not target.runs_blocks():
         return None
     rows = zip(loop.body.parameters, loop.body.results, strict=True)
@@ -265,8 +264,7 @@ def _touched_bytes(body: Graph, parameter: Node) -> int:
 
 
 def _iota(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
-    op = node.op
-    assert isinstance(op, ops.Iota)
+    op = node.op.expect(ops.Iota)
     if op.dimension == axis:
         raise _RowsMeet
     return replace(op, type=op.type.with_shape(replace_at(node.shape, axis, rows))), ()
@@ -299,8 +297,7 @@ def _reverse(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]
 
 
 def _slice(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
-    op = node.op
-    assert isinstance(op, ops.Slice)
+    op = node.op.expect(ops.Slice)
     if node.operands[0].shape[axis] != node.shape[axis]:
         raise _RowsMeet
     return replace(op, limit_indices=replace_at(op.limit_indices, axis, rows)), [axis]
@@ -328,16 +325,14 @@ def _concatenate(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | N
 
 
 def _pad(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
-    op = node.op
-    assert isinstance(op, ops.Pad)
+    op = node.op.expect(ops.Pad)
     if op.low[axis] or op.high[axis] or op.interior[axis]:
         raise _RowsMeet
     return op, [axis, None]
 
 
 def _reduce(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
-    op, count = node.op, len(node.operands) // 2
-    assert isinstance(op, ops.Reduce)
+    op, count = node.op.expect(ops.Reduce), len(node.operands) // 2
     if count != 1:
         raise _RowsMeet
     kept = [own for own in range(len(node.operands[0].shape)) if own not in op.dimensions]
@@ -345,8 +340,7 @@ def _reduce(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]
 
 
 def _product(node: Node, axis: int, rows: int) -> tuple[Op, Sequence[int | None]]:
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     if axis >= len(op.lhs_batching_dimensions):
         raise _RowsMeet
     return op, [op.lhs_batching_dimensions[axis], op.rhs_batching_dimensions[axis]]

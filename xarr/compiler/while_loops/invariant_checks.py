@@ -22,8 +22,7 @@ def hoist_checks(graph: Graph) -> Graph:
 
 def _hoist(node: Node) -> Node | None:
     """A loop that carries what its checks give; None if it has none that can be moved."""
-    loop = node.op
-    assert isinstance(loop, ops.While)
+    loop = node.op.expect(ops.While)
     checks = _invariant_checks(loop)
     runs = _runs(node) if checks else False
     if runs is False:

@@ -49,8 +49,7 @@ def lower_loop(
 
     It can be one if that saves `min_work` instructions.  A loop with ordered operations runs step by step.
     """
-    loop = node.op
-    assert isinstance(loop, ops.While)
+    loop = node.op.expect(ops.While)
     if loop.is_ordered:
         return node.rebuilt(operands, map_graphs(loop, fused))
     body = update_under_conditions(loop.body)
@@ -72,8 +71,7 @@ def lower_loop(
                 return by_elements
 
     def lower(node: Node) -> Node:
-        assert isinstance(node.op, ops.While)
-        return _loop_of_groups(node.op, node, node.operands, schedule, fused)
+        return _loop_of_groups(node.op.expect(ops.While), node, node.operands, schedule, fused)
 
     # Python would take more steps.
     blocked = in_blocks(node, operands, schedule.target, lower) if min_work <= 1 else None

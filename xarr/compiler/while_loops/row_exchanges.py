@@ -100,8 +100,7 @@ def _last(node: Node, count: int) -> Iterator[Node]:
 
 def _takes_rows(node: Node) -> bool:
     """Whether a gather takes as many whole rows as its operand has."""
-    op = node.op
-    assert isinstance(op, ops.Gather)
+    op = node.op.expect(ops.Gather)
     array, index = node.operands
     whole = array.shape[1:]
     if not array.shape or array.shape != node.shape or 0 in array.shape or index.shape[:1] != array.shape[:1]:

@@ -29,8 +29,7 @@ def share_conditions(graph: Graph, most_bytes: int) -> Graph:
 
 def _share(node: Node, most_bytes: int) -> Node | None:
     """A loop that carries what its condition shares with its body; None if that is nothing."""
-    loop = node.op
-    assert isinstance(loop, ops.While)
+    loop = node.op.expect(ops.While)
     pairs = [] if loop.is_ordered else _shared_arrays(loop)
     if not pairs or sum(mine.tensor_type.nbytes for mine, _ in pairs) > most_bytes:
         return None

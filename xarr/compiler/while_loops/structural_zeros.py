@@ -37,8 +37,7 @@ def leave_out_zeros(loop: ops.While, initial: Sequence[Node], min_terms: int) ->
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not reads_once(node, min_terms):
             return None
-        op = node.op
-        assert isinstance(op, ops.DotGeneral)
+        op = node.op.expect(ops.DotGeneral)
         axes = (*op.lhs_contracting_dimensions, *op.rhs_contracting_dimensions)
         sides = zip(node.operands, axes, strict=True)
         numbers = [_zeros_along(each, axis, zeros, known) for each, axis in sides]

@@ -418,8 +418,7 @@ def _reduce(known: Positions, node: Node, parts: Parts) -> list[Parts]:
 
 
 def _product(known: Positions, node: Node, parts: Parts) -> list[Parts]:
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     first, used = len(op.lhs_batching_dimensions), []
     for free in free_dimensions(node):
         used.append(_move_parts(parts, {axis: first + k for k, axis in enumerate(free)}))

@@ -84,8 +84,7 @@ def _slice(op: ops.Slice, size: int) -> Op:
 
 
 def _gather(node: Node, operands: Sequence[Node], flags: Sequence[bool], size: int) -> Node:
-    op = node.op
-    assert isinstance(op, ops.Gather)
+    op = node.op.expect(ops.Gather)
     changed = replace(op, offset_dims=shift(op.offset_dims))
     if flags[1]:
         dims = shift(op.start_indices_batching_dims)
@@ -127,8 +126,7 @@ def _with_first_start(operands: Sequence[Node], count: int) -> tuple[Node, ...]:
 
 
 def _dynamic_slice(node: Node, operands: Sequence[Node], flags: Sequence[bool], size: int) -> Node:
-    op = node.op
-    assert isinstance(op, ops.DynamicSlice)
+    op = node.op.expect(ops.DynamicSlice)
     if not any(flags[1:]) and len(operands) > 1:
         return node.rebuilt(_with_first_start(operands, 1), ops.DynamicSlice((size, *op.slice_sizes)))
     starts = batch_all(operands[1:], flags[1:], size)
@@ -189,8 +187,7 @@ def _select_and_scatter(op: ops.SelectAndScatter, size: int) -> Op:
 
 
 def _dot_general(node: Node, operands: Sequence[Node], flags: Sequence[bool], size: int) -> Node:
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     left = [op.lhs_batching_dimensions, op.lhs_contracting_dimensions]
     right = [op.rhs_batching_dimensions, op.rhs_contracting_dimensions]
     if flags[0]:
@@ -224,8 +221,7 @@ def move_to_front(node: Node, dim: int) -> Node:
 
 def _convolution(node: Node, operands: Sequence[Node], flags: Sequence[bool], size: int) -> Node | None:
     """Of many inputs with one kernel: they are further examples."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     if flags[1] or op.batch_group_count != 1:
         return None
     at, end = op.lhs_spec[0], op.out_spec[0]

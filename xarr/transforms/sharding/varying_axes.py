@@ -175,8 +175,7 @@ def _look_up(table: Node, node: Node, indices: Any) -> Any:
     is_table = isinstance(table.op, ops.Constant) and len(table.shape) == 1 and table.dtype.kind in "iu"
     if not is_table or node.shape != (1,):
         return None
-    assert isinstance(table.op, ops.Constant)
-    return table.op.array.astype(np.int64)[np.clip(indices, 0, table.shape[0] - 1)]
+    return table.op.expect(ops.Constant).array.astype(np.int64)[np.clip(indices, 0, table.shape[0] - 1)]
 
 
 def _join(values: Any) -> Axes:

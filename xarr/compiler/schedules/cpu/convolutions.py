@@ -47,8 +47,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
 
 def takes(node: Node, target: Target) -> bool:
     """Whether these loops are to compute a convolution: depthwise and of small windows, or over all features."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
     if _is_depthwise(node):
         return (
@@ -61,8 +60,7 @@ def takes(node: Node, target: Target) -> bool:
 
 def _is_depthwise(node: Node) -> bool:
     """Whether each feature of the result is made of one feature of the array, all in one order of dimensions."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     features = node.operands[0].shape[op.lhs_spec[1]]
     return (
         op.feature_group_count == features == node.shape[op.out_spec[1]]
@@ -73,8 +71,7 @@ def _is_depthwise(node: Node) -> bool:
 
 def _window_of(node: Node) -> Window:
     """The windows along all dimensions of the array, in its order."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     dimensions = [WindowDimension(1)] * len(op.lhs_spec)
     for axis, each in zip(op.lhs_spec[2:], op.window(node.operands[1].tensor_type).dimensions, strict=True):
         dimensions[axis] = each
@@ -83,9 +80,8 @@ def _window_of(node: Node) -> Window:
 
 class _Depthwise(WindowNest):
     def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
-        assert isinstance(node.op, ops.Convolution)
         self.node = node
-        self.op = node.op
+        self.op = node.op.expect(ops.Convolution)
         self.array, self.kernel = node.operands
         self.dtype = sum_dtype(self.array.dtype, node.dtype)
         super().__init__(fusion, target, _window_of(node), self.array.shape, node.shape)
@@ -135,8 +131,7 @@ class _Depthwise(WindowNest):
 
 def has_tiles(node: Node) -> bool:
     """Whether tiles can compute a convolution: of all features, which lie side by side in the result."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     array, kernel = (operand.dtype for operand in node.operands)
     dimensions = op.window(node.operands[1].tensor_type).dimensions
     return (

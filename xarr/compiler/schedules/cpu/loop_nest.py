@@ -403,8 +403,7 @@ class Loops:
         predicate: Value | None,
     ) -> list[Value]:
         """The elements that are reduced, at an index of the result and one of the reduced dimensions."""
-        op, shape = combination.node.op, combination.node.operands[0].shape
-        assert isinstance(op, ops.Reduce)
+        op, shape = combination.node.op.expect(ops.Reduce), combination.node.operands[0].shape
         kept, own = iter(index), iter(inner)
         offset = [
             (next(own) if size != 1 else Affine()) if axis in op.dimensions else next(kept)

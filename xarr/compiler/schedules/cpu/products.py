@@ -46,8 +46,7 @@ def takes(node: Node, target: Target) -> bool:
 
     The columns of the right one lie together.
     """
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     left, right = (operand.tensor_type for operand in node.operands)
     # Of complex numbers a BLAS computes products of small matrices as fast.
     if not left.dtype == right.dtype == node.dtype or node.dtype not in (np.float32, np.float64):
@@ -63,8 +62,7 @@ def takes(node: Node, target: Target) -> bool:
 
 def sums_in_lanes(node: Node) -> bool:
     """Whether the terms of each sum of a product lie side by side in both matrices, and columns do not."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     left, right = (operand.tensor_type for operand in node.operands)
     if len(op.lhs_contracting_dimensions) != 1 or right.rank - 1 not in op.rhs_contracting_dimensions:
         return False
@@ -76,9 +74,8 @@ class _Products(WindowLoops):
 
     def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
         super().__init__(fusion, target)
-        assert isinstance(node.op, ops.DotGeneral)
         self.node = node
-        self.op = node.op
+        self.op = node.op.expect(ops.DotGeneral)
         self.shape = node.shape
         self.free = free_dimensions(node)
         #: The dimensions of the result along which there are rows and columns, if any.

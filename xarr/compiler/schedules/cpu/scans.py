@@ -255,9 +255,8 @@ class _Scans:
         return load(self.values, buffer, index[last], predicate)
 
     def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
-        assert isinstance(node.op, ops.ReduceWindow)
         left, right = (self.values.make("argument", (), term.dtype, name, unique=True) for name in ("a", "b"))
-        (total,) = compute_scalars(node.op.computation, (left, right), self.values)
+        (total,) = compute_scalars(node.op.expect(ops.ReduceWindow).computation, (left, right), self.values)
         running = self.values.make("result", (), term.dtype, "running", unique=True)
         return Prefix(initial, term, left, right, total, running)
 

@@ -78,8 +78,7 @@ class _ScatterSchedule:
         self.graph = fusion.computation
         self.values = Values()
         (self.node,) = [node for node in self.graph.results if isinstance(node.op, ops.Scatter)]
-        assert isinstance(self.node.op, ops.Scatter)
-        self.op = self.node.op
+        self.op = self.node.op.expect(ops.Scatter)
         self.operand, self.indices, self.updates = self.node.operands
         self.windows = windows_of(self.node)
         self.inputs = input_buffers(self.graph, fusion.ranges)

@@ -55,8 +55,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
 
 def takes(node: Node, target: Target) -> bool:
     """Whether these loops are to compute a select_and_scatter: of small windows, in an array with short distances."""
-    op = node.op
-    assert isinstance(op, ops.SelectAndScatter)
+    op = node.op.expect(ops.SelectAndScatter)
     return node.operands[0].tensor_type.size < _MAX_DISTANCE and are_small(op.window_dimensions, target)
 
 
@@ -64,9 +63,8 @@ class _Choice(WindowNest):
     """The phases in which windows choose."""
 
     def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
-        assert isinstance(node.op, ops.SelectAndScatter)
         self.node = node
-        self.op = node.op
+        self.op = node.op.expect(ops.SelectAndScatter)
         self.operand, self.source, self.initial = node.operands
         window = self.op.window
         super().__init__(fusion, target, window, self.operand.shape, self.source.shape)

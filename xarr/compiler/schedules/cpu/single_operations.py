@@ -94,8 +94,7 @@ def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | No
 
 def _fused_product(node: Node, graph: Graph, schedule: Schedule) -> ops.Fusion | None:
     """A product as a group: around it, where columns lie side by side, or of a reduction, where terms do."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     left, right = node.operands
     if not left.dtype == right.dtype == node.dtype or node.dtype.kind != "f" or node.dtype.itemsize < 4:
         return None

@@ -53,8 +53,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
 
 def takes(node: Node, target: Target) -> bool:
     """Whether these loops are to compute a reduction of windows: small ones, of an array without holes."""
-    op = node.op
-    assert isinstance(op, ops.ReduceWindow)
+    op = node.op.expect(ops.ReduceWindow)
     has_holes = max(op.base_dilations, default=1) > 1
     return (
         not has_holes

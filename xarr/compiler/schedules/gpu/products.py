@@ -142,9 +142,8 @@ def _sums_of_products(
 
 def _pair_fold(loops: GridLoops, node: Node) -> PairFold | None:
     """A reduction whose terms are computed of rows and of columns; None of any other."""
-    assert isinstance(node.op, ops.Reduce)
     combiner = combination(node)
-    shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
+    shape, dimensions = combiner.arrays[0].shape, sorted(node.op.expect(ops.Reduce).dimensions)
     if combiner.in_order or not dimensions:
         return None
     remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
@@ -299,8 +298,7 @@ def _followers(loops: GridLoops, node: Node) -> _Followers:
 
 def _defer_reduction(loops: GridLoops, node: Node, fold: PairFold, user: Node) -> bool:
     """Let the rule of a reduction add the tiles of a fold that it reduces, if it goes along a side, and they pay."""
-    assert isinstance(user.op, ops.Reduce)
-    combiner, dimensions = combination(user), set(user.op.dimensions)
+    combiner, dimensions = combination(user), set(user.op.expect(ops.Reduce).dimensions)
     if combiner.in_order or combiner.arrays[0].shape != node.shape or user in loops.deferred:
         return False
     for columns in (1, 0):

@@ -46,10 +46,9 @@ class SharedReduction:
     """A reduction, whose terms have numbers in row-major order."""
 
     def __init__(self, loops: GridLoops, node: Node) -> None:
-        assert isinstance(node.op, ops.Reduce)
         self.loops, self.node, self.combiner = loops, node, combination(node)
         shape = self.combiner.arrays[0].shape
-        self.dimensions = sorted(node.op.dimensions)
+        self.dimensions = sorted(node.op.expect(ops.Reduce).dimensions)
         self.remaining = [axis for axis in range(len(shape)) if axis not in self.dimensions]
         self.rows = tuple(shape[axis] for axis in self.remaining)
         self.terms = tuple(shape[axis] for axis in self.dimensions)

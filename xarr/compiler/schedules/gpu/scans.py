@@ -73,7 +73,6 @@ class _Rows:
     """Rows along an axis, from whose first element, or last, totals run to the other end."""
 
     def __init__(self, loops: GridLoops, node: Node, axis: int, reverse: bool) -> None:
-        assert isinstance(node.op, ops.ReduceWindow)
         self.loops, self.node, self.axis, self.reverse = loops, node, axis, reverse
         self.array, self.initial = node.operands
         self.size = node.shape[axis]
@@ -82,7 +81,7 @@ class _Rows:
         self.inner = prod(node.shape[axis + 1 :])
         #: The type of totals, and the operation that combines them if it is one.
         self.held: DType = accumulator_dtype(node.dtype)
-        self.monoid = monoids(node.op.computation)
+        self.monoid = monoids(node.op.expect(ops.ReduceWindow).computation)
         self.results = loops.results_of(node)
 
     def by_threads(self) -> None:

@@ -81,8 +81,7 @@ def _element(source: Source, index: Index) -> Value:
 
 def _sort_by_network(loops: SerialLoops, node: Node, goes_before: GoesBefore) -> list[Scratch]:
     """A phase that copies the operands and numbers them, and one for each step of the network."""
-    assert isinstance(node.op, ops.Sort)
-    axis, shape = node.op.dimension, node.operands[0].shape
+    axis, shape = node.op.expect(ops.Sort).dimension, node.operands[0].shape
     results = loops.results_of(node)
     arrays = [*results, loops.new(INT64, shape)]
 

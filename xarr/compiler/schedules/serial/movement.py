@@ -40,8 +40,7 @@ def reshape(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """The element of the array, or the padding value beside it and in holes."""
-    op = node.op
-    assert isinstance(op, ops.Pad)
+    op = node.op.expect(ops.Pad)
     array, filler = node.operands
     if not any(op.interior):
         return ()
@@ -153,8 +152,7 @@ def update_in_place(loops: SerialLoops, node: Node) -> Kernel:
 
 def concatenate_in_order(loops: SerialLoops, node: Node) -> Kernel:
     """The program that stores one operand after the other, each where it lies in the result."""
-    op = node.op
-    assert isinstance(op, ops.Concatenate)
+    op = node.op.expect(ops.Concatenate)
     out = Buffer("out0", register_dtype(node.dtype), node.tensor_type.size, "out")
     start = 0
 
@@ -171,8 +169,7 @@ def concatenate_in_order(loops: SerialLoops, node: Node) -> Kernel:
 
 def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """The result of a computation of scalars on the elements of all operands."""
-    op = node.op
-    assert isinstance(op, ops.Map)
+    op = node.op.expect(ops.Map)
 
     def source(index: Index, predicate: Value | None) -> Value:
         elements = [loops.at(operand, index, predicate) for operand in node.operands]

@@ -31,8 +31,7 @@ def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 def terms_of_product(node: Node) -> tuple[Ints, Factors]:
     """The sizes of the contracted dimensions, and the factors of an element's terms."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
+    op = node.op.expect(ops.DotGeneral)
     dims = (
         (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
         (
@@ -57,8 +56,7 @@ def terms_of_product(node: Node) -> tuple[Ints, Factors]:
 
 def terms_of_convolution(loops: SerialLoops, node: Node) -> tuple[Ints, Factors]:
     """The input features of a group and the sizes of the window, and the factors of an element's terms."""
-    op = node.op
-    assert isinstance(op, ops.Convolution)
+    op = node.op.expect(ops.Convolution)
     array, kernel = node.operands
     window = op.window(kernel.tensor_type)
     inputs = kernel.shape[op.rhs_spec[1]]

@@ -20,9 +20,8 @@ from xarr.ir.types import replace_at
 
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """Three phases: the neutral elements, all elements in row-major order, the initial values."""
-    assert isinstance(node.op, ops.Reduce)
     combiner = combination(node)
-    shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
+    shape, dimensions = combiner.arrays[0].shape, sorted(node.op.expect(ops.Reduce).dimensions)
     remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
     initial = [loops.at(each, ()) for each in node.operands[len(combiner.arrays) :]]
 

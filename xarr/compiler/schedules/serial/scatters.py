@@ -23,9 +23,8 @@ class Updates:
     """
 
     def __init__(self, loops: SerialLoops, node: Node) -> None:
-        assert isinstance(node.op, ops.Scatter)
         count = len(node.operands) // 2
-        self.loops, self.op = loops, node.op
+        self.loops, self.op = loops, node.op.expect(ops.Scatter)
         self.operands = node.operands[:count]
         self.indices, self.updates = node.operands[count], node.operands[count + 1 :]
 

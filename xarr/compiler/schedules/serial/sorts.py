@@ -35,8 +35,7 @@ def is_ranked(node: Node, target: Target) -> bool:
 
 def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """Two phases: the ranks, and the elements where they belong."""
-    op, shape = node.op, node.operands[0].shape
-    assert isinstance(op, ops.Sort)
+    op, shape = node.op.expect(ops.Sort), node.operands[0].shape
     axis, values = op.dimension, loops.values
     ranks, results = loops.new(INT64, shape), loops.results_of(node)
 

@@ -33,8 +33,7 @@ def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 def start_and_step(loops: SerialLoops, node: Node) -> tuple[Callable[[Index], Sequence[Value]], Step]:
     """The initial values of a window, and what they are after one element more."""
-    op = node.op
-    assert isinstance(op, ops.ReduceWindow)
+    op = node.op.expect(ops.ReduceWindow)
     arrays, initial = node.operands[: len(node.operands) // 2], node.operands[len(node.operands) // 2 :]
 
     def start(index: Index) -> list[Value]:
@@ -51,8 +50,7 @@ def start_and_step(loops: SerialLoops, node: Node) -> tuple[Callable[[Index], Se
 
 def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """Four phases: no window has chosen; all choose; the initial value everywhere; the source to what was chosen."""
-    op = node.op
-    assert isinstance(op, ops.SelectAndScatter)
+    op = node.op.expect(ops.SelectAndScatter)
     array, source, initial = node.operands
     rank = len(array.shape)
 

@@ -45,8 +45,7 @@ _SORTED_BYTES: Final = 24
 
 def adds_exactly(node: Node, target: GpuTarget) -> bool:
     """Whether bins add up the updates of a scatter: many sums of single float32 into many elements."""
-    op, count = node.op, len(node.operands) // 2
-    assert isinstance(op, ops.Scatter)
+    op, count = node.op.expect(ops.Scatter), len(node.operands) // 2
     operands, updates = node.operands[:count], node.operands[count + 1 :]
     combiners, dtypes = monoids(op.update_computation), {each.dtype for each in (*operands, *updates)}
     if not target.deterministic or op.unique_indices or dtypes not in ({_FLOAT}, {_COMPLEX}):
