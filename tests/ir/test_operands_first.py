@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xarr.ir.operands_first import compute_operands_first
+from xarr.ir.operands_first import compute_operands_first, reach
 
 OPERANDS = {"a": (), "b": ("a",), "c": ("b", "a", "b")}
 
@@ -31,3 +31,15 @@ def test_operands_may_be_more_than_calls_nest() -> None:
     known: dict[int, int] = {}
     assert compute_operands_first(10**5, known, lambda n: [n - 1] if n else [], lambda n: n) == 10**5
     assert len(known) == 10**5 + 1
+
+
+def test_what_is_reached_comes_once() -> None:
+    assert sorted(reach(["c", "a", "c"], OPERANDS.__getitem__)) == ["a", "b", "c"]
+    assert list(reach(["b"], lambda key: ())) == ["b"]
+    assert list(reach([], OPERANDS.__getitem__)) == []
+
+
+def test_reaching_goes_on_only_from_what_is_asked_for() -> None:
+    reached = reach(["c"], lambda key: pytest.fail() if key == "a" else OPERANDS[key])
+    assert next(reached) == "c"
+    assert next(reached) in ("a", "b")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
+from xarr.ir.operands_first import reach
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,8 @@ def _is_tie(node: Node, head: Node, direction: str) -> bool:
 
 def _uses(node: Node, parameters: Sequence[Node]) -> bool:
     """Whether a value depends on one of the parameters."""
-    wanted, seen, stack = set(parameters), {node}, [node]
-    while stack:
-        each = stack.pop()
-        if each in wanted:
-            return True
-        stack.extend(operand for operand in each.operands if operand not in seen)
-        seen.update(each.operands)
-    return False
+    reached = reach([node], lambda each: each.operands)
+    return not set(parameters).isdisjoint(reached)
 
 
 def _are_alike(x: Node, ahead: Sequence[Node], y: Node, behind: Sequence[Node]) -> bool:

@@ -1,8 +1,11 @@
-"""What is computed of operands before it is of their users, without calls that nest as deep as operands do."""
+"""Walks along operands, or users: what is computed of operands before it is of their users, and what is reached.
+
+None is made of calls that nest as deep as operands do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import TypeVar
 
 Key = TypeVar("Key")
@@ -27,3 +30,16 @@ def compute_operands_first(
             known[last] = compute(last)
         stack.pop()
     return known[root]
+
+
+def reach(roots: Iterable[Key], following: Callable[[Key], Iterable[Key]]) -> Iterator[Key]:
+    """Each of `roots`, and of what follows from these, step by step, once."""
+    stack = list(dict.fromkeys(roots))
+    seen = set(stack)
+    while stack:
+        each = stack.pop()
+        yield each
+        for other in following(each):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)

@@ -44,6 +44,7 @@ from xarr.ir import ops
 from xarr.ir.constants import repeats_one
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.operands_first import reach
 from xarr.ir.types import Ints, TensorType
 
 
@@ -260,12 +261,11 @@ class _Fuser:
         scan = scan_axis(node)
         if scan is None or group.inner or group.placed or group.scatter or group.scan not in (None, scan):
             return False
-        dependents, stack = {node}, [node]
-        while stack:
-            users = self.users.get(stack.pop(), ())
-            new = [user for user in users if user in group.along and user not in dependents]
-            dependents.update(new)
-            stack.extend(new)
+
+        def members_after(node: Node) -> list[Node]:
+            return [user for user in self.users.get(node, ()) if user in group.along]
+
+        dependents = set(reach([node], members_after))
         reductions = [each for each in group.along if isinstance(each.op, ops.Reduce)]
         return all(
             each not in dependents and reduces_rows(each, group.domain, scan, self.target)
@@ -433,19 +433,16 @@ def _is_recomputed_by_gather(node: Node, group: Group, users: list[Node], target
 
 def _is_light(node: Node, most: int) -> bool:
     """Whether an element is so many cheap operations, at most, away from arrays that are computed apart."""
-    stack, seen, count = [node], {node}, 0
-    while stack:
-        each = stack.pop()
-        if each.op.is_elementwise and each.op.cost <= INSTRUCTION:
-            count += 1
-        elif not each.op.moves:
-            continue
+    count = 0
+    for each in reach([node], lambda each: each.operands if each.op.moves or _is_cheap(each) else ()):
+        count += _is_cheap(each)
         if count > most:
             return False
-        new = [operand for operand in each.operands if operand not in seen]
-        seen.update(new)
-        stack.extend(new)
     return count > 0
+
+
+def _is_cheap(node: Node) -> bool:
+    return node.op.is_elementwise and node.op.cost <= INSTRUCTION
 
 
 def _is_searched(node: Node, users: list[Node], group: Group) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xarr.compiler.fusion.groups import Group
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.operands_first import reach
 
 
 class GroupedGraph:
@@ -56,15 +57,12 @@ class GroupedGraph:
 
     def _array_nodes(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
-        demanded: set[Node] = set()
-        stack = [*self.graph.ordered, *self.graph.results]
-        while stack:
-            node = stack.pop()
-            if node not in demanded:
-                demanded.add(node)
-                group = self.group_of.get(node)
-                stack.extend(self.inputs[group] if group else node.operands)
-        return demanded
+        return set(reach([*self.graph.ordered, *self.graph.results], self._list_operands))
+
+    def _list_operands(self, node: Node) -> Sequence[Node]:
+        """The inputs of a node's group; its operands if it is in none."""
+        group = self.group_of.get(node)
+        return self.inputs[group] if group else node.operands
 
     def run(self) -> Graph:
         stack = [*reversed(self.graph.results), *reversed(self.graph.ordered)]
@@ -75,7 +73,7 @@ class GroupedGraph:
                 stack.pop()
                 continue
             group = self.group_of.get(node)
-            needed = self.inputs[group] if group else node.operands
+            needed = self._list_operands(node)
             missing = [operand for operand in needed if operand not in self.new]
             if missing:
                 tries[group or node] += 1

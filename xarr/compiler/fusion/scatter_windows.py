@@ -11,6 +11,7 @@ from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.operands_first import reach
 
 
 def computes(node: Node) -> bool:
@@ -50,15 +51,8 @@ def _accumulates_integers(node: Node, group: Group) -> bool:
     is_whole = node.operands[0].shape == group.domain and len(op.dimensions) == len(group.domain)
     if not is_whole or how.monoids is None or any(array.dtype.kind not in "iub" for array in how.arrays):
         return False
-    stack, seen = list(node.operands), set(node.operands)
-    while stack:
-        each = stack.pop()
-        if isinstance(each.op, ops.Reduce):
-            return False
-        new = [operand for operand in each.operands if operand in group.along and operand not in seen]
-        seen.update(new)
-        stack.extend(new)
-    return True
+    members = reach(node.operands, lambda each: [x for x in each.operands if x in group.along])
+    return not any(isinstance(each.op, ops.Reduce) for each in members)
 
 
 def windows_of(node: Node) -> Any:

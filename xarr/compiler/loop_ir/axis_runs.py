@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from xarr.compiler.loop_ir.loops import Access, Affine, offset_of
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir.operands_first import reach
 
 
 def axis_runs(
@@ -42,18 +43,13 @@ def _loads_and_indices(indices: Sequence[Value], roots: Iterable[Value]) -> tupl
     every = set(indices)
     offsets: list[Affine] = []
     computed: set[Value] = set()
-    stack, seen = list(roots), set[Value]()
-    computed.update(every.intersection(stack))
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    roots = list(roots)
+    computed.update(every.intersection(roots))
+    for value in reach(roots, lambda value: value.operands):
         count = 0
         if isinstance(value.attribute, Access):
             offset = offset_of(value)
             count = len(offset.terms)
             offsets.append(offset)
         computed |= every.intersection(value.operands[count:])
-        stack.extend(value.operands)
     return offsets, computed

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from xarr.compiler.plan.overwriting import is_update
 from xarr.compiler.while_loops.loop_invariants import is_quiet
 from xarr.ir.graph import Graph, Node
+from xarr.ir.operands_first import reach
 from xarr.ir.rewriting import find_users
 from xarr.ir.types import TensorType
 
@@ -64,13 +65,9 @@ def _readers(array: Node, users: dict[Node, list[Node]]) -> list[Node]:
 
 def _list_needed(reads: Sequence[Node], positions: dict[Node, int], update: Node) -> set[Node]:
     """The nodes behind an update that reads need, themselves too; none if one needs the update."""
-    needed: set[Node] = set()
-    stack = list(reads)
-    while stack:
-        node = stack.pop()
-        if node is update:
-            return set()
-        if positions.get(node, -1) > positions[update] and node not in needed:
-            needed.add(node)
-            stack.extend(node.operands)
-    return needed
+
+    def is_behind(node: Node) -> bool:
+        return positions.get(node, -1) > positions[update]
+
+    reached = set(reach(reads, lambda node: node.operands if is_behind(node) else ()))
+    return set() if update in reached else set(filter(is_behind, reached))

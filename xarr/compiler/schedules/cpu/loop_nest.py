@@ -34,6 +34,7 @@ from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
+from xarr.ir.operands_first import reach
 
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
 #: reduction, or none.
@@ -157,14 +158,11 @@ class Nest(IterationSpace):
 
     def insides(self, node: Node) -> set[Node]:
         """The operations inside an inner reduction."""
-        members: set[Node] = set()
-        stack = list(node.operands)
-        while stack:
-            each = stack.pop()
-            if each not in members and each not in self.visible and each.operands:
-                members.add(each)
-                stack.extend(each.operands)
-        return members
+
+        def operands_inside(node: Node) -> list[Node]:
+            return [each for each in node.operands if each not in self.visible and each.operands]
+
+        return set(reach(operands_inside(node), operands_inside))
 
     @cached_property
     def lanes(self) -> Lanes:

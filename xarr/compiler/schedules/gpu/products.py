@@ -30,7 +30,7 @@ from xarr.compiler.schedules.serial.products import Factors, add_product
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.operands_first import compute_operands_first
+from xarr.ir.operands_first import compute_operands_first, reach
 from xarr.ir.types import Ints, TensorType
 
 
@@ -252,17 +252,7 @@ class _VaryingAxes:
 
     def origins(self, root: Node) -> list[Node]:
         """The arrays of the shape of which one is computed, which are not computed themselves."""
-        origins: dict[Node, None] = {}
-        stack, seen = [root], {root}
-        while stack:
-            node = stack.pop()
-            operands = self._operands(node)
-            if not operands:
-                origins[node] = None
-            new = [each for each in dict.fromkeys(operands) if each not in seen]
-            seen.update(new)
-            stack += new
-        return list(origins)
+        return [each for each in reach([root], self._operands) if not self._operands(each)]
 
 
 # --- what follows --------------------------------------------------------------------------------------------
