@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from sys import _getframe as frame_of
+from types import CodeType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,12 +19,14 @@ from xarr.calls.repeated_calls import (
     Fresh,
     Kept,
     KnownCall,
+    LineWriter,
     PartOf,
     Recorded,
     RecordedNode,
     RecordedValue,
     RepeatedCall,
     Result,
+    Run,
 )
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
@@ -70,14 +73,27 @@ _REFUSALS: Final = (
 
 
 class CallProgram(KnownCall):
-    """A call as a program over the values of its arrays; device: where."""
+    """A call as a program over the values of its arrays.
 
-    __slots__ = ("device",)
+    program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
+    are the same each time, None for none; exposed: the numbers of the arrays whose memory results may share; device:
+    where.
+    """
+
+    __slots__ = ("bound", "device", "exposed", "program")
     by_values = True
 
     def __init__(self, results: list[Result], join: Callable[[list[Any]], Any] | None) -> None:
         super().__init__(results, join)
+        self.program: Callable[..., Sequence[Any]] | None = None
+        self.bound: tuple[Any, ...] = ()
+        self.exposed: tuple[int, ...] = ()
         self.device: Device | None = None
+
+    def write_replay(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
+    ) -> Run:
+        return _ValueWriter(self, location).write(args, kwargs)
 
     def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
         """The result for Arrays that hold these small values; MISSED if the function itself is to be called."""
@@ -124,6 +140,48 @@ class CallProgram(KnownCall):
             if values[index] is None:
                 values[index] = pending_value(table, node, self.device)
         return not any([value is None for value in values])
+
+
+class _ValueWriter(LineWriter[CallProgram]):
+    """The replay of a call that computes with small values."""
+
+    def __init__(self, call: CallProgram, location: tuple[CodeType, int]) -> None:
+        super().__init__(call, location)
+        self.conditions.append("not obstacles")
+
+    def expect_array(self, expression: str, array: Handle) -> None:
+        own, name = array._value, f"v{len(self.nodes)}"
+        self.arrays.append(expression)
+        text = f"type({expression}) is A and type({name} := {expression}._value) is {self.name(type(own))}"
+        if type(own) is np.ndarray:
+            self.nodes.append(name)
+            text += f" and {name}.dtype is {self.name(own.dtype)} and {name}.shape == {own.shape}"
+        else:
+            self.nodes.append(f"asarray({name})")
+        self.conditions.append(f"{text} and {expression}._device is {self.name(array._device)}")
+
+    def lines(self) -> list[str]:
+        """Of them the program may say that it is no call like others."""
+        call, location = self.call, self.name(self.location)
+        lines = ["c = ()"]
+        if call.program is not None:
+            exposed = [self.arrays[index] for index in call.exposed]
+            lines = [f"if (n := {each}._shown) is not None: n.exposed = True" for each in exposed]
+            operands = ", ".join([*self.nodes, *map(self.name, call.bound)])
+            computed = f"{self.name(call.program)}({operands})"
+            lines += ["try:", f"    c = {computed}", "except XarrError:", "    return MISSED"]
+        result = call.results[0]
+        inner = result.inner if isinstance(result, PartOf) and len(result.steps) == 1 else result
+        if call.program is None and len(call.results) == 1 and type(result) is Recorded:
+            return [f"return {self.result()}"]
+        if call.join is not None or type(inner) is not Computed:
+            return [*lines, f"return {self.name(call.finish)}([{', '.join(self.arrays)}], c, {location})"]
+        fields = f"{self.name(inner.type)}, c[{inner.index}], {self.name(inner.device)}"
+        text = f"wrap_leaf({fields}, {inner.is_exposed}, {location})"
+        if isinstance(result, PartOf):
+            step, argument = map(self.name, result.steps[0])
+            text = f"mark({self.arrays[result.index]}, {text}, {step}, {argument})"
+        return [*lines, f"return {text}"]
 
 
 # --- recording a call -------------------------------------------------------------------------------------------

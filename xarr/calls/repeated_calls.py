@@ -21,7 +21,7 @@ from functools import lru_cache
 from sys import _getframe as frame_of
 from textwrap import indent
 from types import CodeType, NoneType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -201,25 +201,15 @@ class KnownCall:
     """A call that is known: as the nodes that it records, or as a program over the values of its arrays.
 
     results: for each leaf of the result what makes it; join: list or tuple, None for a result that is one Array; state:
-    the settings under which it is known, by identity.
-    rows: the nodes, which are counted on from those of the arrays; few: the numbers of the arrays with few elements,
-    which some op may ask for first.
-    program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
-    are the same each time, None for none; exposed: the numbers of the arrays whose memory results may share.
-    by_values: whether the arrays have small values that the program is for.
+    the settings under which it is known, by identity; by_values: whether the arrays have small values that a program
+    is for.
     """
 
-    __slots__ = ("bound", "exposed", "few", "join", "program", "results", "rows", "state")
+    __slots__ = ("join", "results", "state")
     by_values: ClassVar[bool] = False
-    program: Callable[..., Sequence[Any]] | None
 
     def __init__(self, results: list[Result], join: Callable[[list[Any]], Any] | None) -> None:
         self.results, self.join, self.state = results, join, config.state()
-        self.program = None
-        self.bound: tuple[Any, ...] = ()
-        self.exposed: tuple[int, ...] = ()
-        self.rows: tuple[RecordedNode, ...] = ()
-        self.few: tuple[int, ...] = ()
 
     def finish(self, arrays: list[Handle], made: Sequence[Any], location: Location) -> Any:
         """The result, of the nodes of the arrays and the others, or of what the program computed."""
@@ -231,13 +221,17 @@ class KnownCall:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
     ) -> Run:
         """The function for calls like this one at a line, which gives MISSED for any other."""
-        return _LineWriter(self, location).write(args, kwargs)
+        raise NotImplementedError
 
 
 class RepeatedCall(KnownCall):
-    """A call as the nodes that it records, of which no value is looked at."""
+    """A call as the nodes that it records, of which no value is looked at.
 
-    __slots__ = ()
+    rows: the nodes, which are counted on from those of the arrays; few: the numbers of the arrays with few elements,
+    which some op may ask for first.
+    """
+
+    __slots__ = ("few", "rows")
 
     def __init__(
         self,
@@ -263,20 +257,27 @@ class RepeatedCall(KnownCall):
             made.append(row.record(tuple([made[each] for each in row.operands]), location))
         return self.finish(arrays, made, location)
 
+    def write_replay(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], location: tuple[CodeType, int]
+    ) -> Run:
+        return _NodeWriter(self, location).write(args, kwargs)
 
-class _LineWriter:
+
+_Call = TypeVar("_Call", bound=KnownCall)
+
+
+class LineWriter(Generic[_Call]):
     """The text of a replay, and what its names stand for.
 
-    nodes: the names of the nodes of the call, by their numbers, or of the values of its arrays; shared: those that hang
-    on no array; arrays: the expressions of the arrays.
+    conditions: what holds for calls like this one; nodes: the names of the nodes of the call, by their numbers, or of
+    the values of its arrays; arrays: the expressions of the arrays.
     """
 
-    def __init__(self, call: KnownCall, location: tuple[CodeType, int]) -> None:
+    def __init__(self, call: _Call, location: tuple[CodeType, int]) -> None:
         self.call, self.location = call, location
         self.conditions: list[str] = []
         self.nodes: list[str] = []
         self.arrays: list[str] = []
-        self.shared: dict[int, Node] = {}
         self.values: list[Any] = []
 
     def name(self, value: Any) -> str:
@@ -295,13 +296,7 @@ class _LineWriter:
         self.conditions.append(
             f"config['_global'] is {settings} and overrides() is {overridden} and not recording and not observers"
         )
-        if not self.call.by_values:
-            lines = [line for row in self.call.rows if (line := self.record(row))]
-            lines.append(f"return {self.result()}")
-        else:
-            self.conditions.insert(0, "not obstacles")
-            lines = self.compute()
-        text = "\n".join(lines)
+        text = "\n".join(self.lines())
         names = ", ".join([f"b{index}" for index in range(len(self.values))])
         return _writer(
             f"def write(A, {names}):\n"
@@ -315,18 +310,8 @@ class _LineWriter:
     def expect(self, expression: str, value: Any, is_inside: bool = False) -> None:
         """Add the condition that an argument is as `value`."""
         kind, expected = type(value), self.conditions
-        if kind is handles._array_class and self.call.by_values:
-            self.expect_value(expression, value)
-        elif kind is handles._array_class:
-            node, number = value._node, len(self.nodes)
-            self.nodes.append(f"n{number}")
-            self.arrays.append(expression)
-            expected.append(
-                f"type({expression}) is A and (n{number} := {expression}._shown) is not None "
-                f"and n{number}.type is {self.name(node.type)} and n{number}.device is {self.name(node.device)}"
-            )
-            if number in self.call.few:
-                expected.append(f"n{number}.value is not None")
+        if kind is handles._array_class:
+            self.expect_array(expression, value)
         elif kind is list or kind is tuple:
             expected.append(f"type({expression}) is {kind.__name__} and len({expression}) == {len(value)}")
             for index, item in enumerate(value):
@@ -338,40 +323,45 @@ class _LineWriter:
             is_known = kind is not float or tell(value) is value
             expected.append(f"({expression} is {name}{f' or {is_equal}' if is_known else ''})")
 
-    def expect_value(self, expression: str, array: Handle) -> None:
-        """As `expect`, of an Array with a small value."""
-        own, name = array._value, f"v{len(self.nodes)}"
-        self.arrays.append(expression)
-        text = f"type({expression}) is A and type({name} := {expression}._value) is {self.name(type(own))}"
-        if type(own) is np.ndarray:
-            self.nodes.append(name)
-            text += f" and {name}.dtype is {self.name(own.dtype)} and {name}.shape == {own.shape}"
-        else:
-            self.nodes.append(f"asarray({name})")
-        self.conditions.append(f"{text} and {expression}._device is {self.name(array._device)}")
+    def expect_array(self, expression: str, array: Handle) -> None:
+        """As `expect`, of an Array."""
+        raise NotImplementedError
 
-    def compute(self) -> list[str]:
-        """The lines that compute the result of values, of which the program may say that it is no call like others."""
-        call, location = self.call, self.name(self.location)
-        lines = ["c = ()"]
-        if call.program is not None:
-            exposed = [self.arrays[index] for index in call.exposed]
-            lines = [f"if (n := {each}._shown) is not None: n.exposed = True" for each in exposed]
-            operands = ", ".join([*self.nodes, *map(self.name, call.bound)])
-            computed = f"{self.name(call.program)}({operands})"
-            lines += ["try:", f"    c = {computed}", "except XarrError:", "    return MISSED"]
-        result = call.results[0]
-        inner = result.inner if isinstance(result, PartOf) and len(result.steps) == 1 else result
-        if call.program is None and len(call.results) == 1 and type(result) is Recorded:
-            return [f"return {self.result()}"]
-        if call.join is not None or type(inner) is not Computed:
-            return [*lines, f"return {self.name(call.finish)}([{', '.join(self.arrays)}], c, {location})"]
-        fields = f"{self.name(inner.type)}, c[{inner.index}], {self.name(inner.device)}"
-        text = f"wrap_leaf({fields}, {inner.is_exposed}, {location})"
-        if isinstance(result, PartOf):
-            step, argument = map(self.name, result.steps[0])
-            text = f"mark({self.arrays[result.index]}, {text}, {step}, {argument})"
-        return [*lines, f"return {text}"]
+    def lines(self) -> list[str]:
+        """The lines that return the result."""
+        raise NotImplementedError
+
+    def result(self) -> str:
+        """The expression of the result."""
+        result = self.call.results[0]
+        if self.call.join is None and type(result) is Recorded and result.value is not None:
+            recipe = f"{self.name(result.record)}, (), {self.name(self.location)}, {config.backend!r}"
+            return f"wrap_recipe({self.name(result.value)}, Recipe({recipe}))"
+        arrays, nodes = ", ".join(self.arrays), ", ".join(self.nodes)
+        return f"{self.name(self.call.finish)}([{arrays}], [{nodes}], {self.name(self.location)})"
+
+
+class _NodeWriter(LineWriter[RepeatedCall]):
+    """The replay of a call that records nodes; shared: those that hang on no array."""
+
+    def __init__(self, call: RepeatedCall, location: tuple[CodeType, int]) -> None:
+        super().__init__(call, location)
+        self.shared: dict[int, Node] = {}
+
+    def expect_array(self, expression: str, array: Handle) -> None:
+        node, number = array._node, len(self.nodes)
+        self.nodes.append(f"n{number}")
+        self.arrays.append(expression)
+        self.conditions.append(
+            f"type({expression}) is A and (n{number} := {expression}._shown) is not None "
+            f"and n{number}.type is {self.name(node.type)} and n{number}.device is {self.name(node.device)}"
+        )
+        if number in self.call.few:
+            self.conditions.append(f"n{number}.value is not None")
+
+    def lines(self) -> list[str]:
+        lines = [line for row in self.call.rows if (line := self.record(row))]
+        return [*lines, f"return {self.result()}"]
 
     def record(self, row: RecordedNode) -> str:
         """The line that records a node; "" for one that the calls of this line share."""
@@ -411,20 +401,15 @@ class _LineWriter:
         return inner.index if self.call.join is None and type(inner) is RecordedValue else None
 
     def result(self) -> str:
-        """The expression of the result."""
         result, number = self.call.results[0], self.only_node()
-        if self.call.join is None and type(result) is Recorded and result.value is not None:
-            recipe = f"{self.name(result.record)}, (), {self.name(self.location)}, {config.backend!r}"
-            return f"wrap_recipe({self.name(result.value)}, Recipe({recipe}))"
-        if number is not None:
-            is_made = self.call.rows[-1].may_be_computed and number == len(self.nodes) - 1
-            shown = "last" if is_made else f"wrap({self.nodes[number]})"
-            if not isinstance(result, PartOf):
-                return shown
-            step, argument = map(self.name, result.steps[0])
-            return f"mark({self.arrays[result.index]}, {shown}, {step}, {argument})"
-        arrays, nodes = ", ".join(self.arrays), ", ".join(self.nodes)
-        return f"{self.name(self.call.finish)}([{arrays}], [{nodes}], {self.name(self.location)})"
+        if number is None:
+            return super().result()
+        is_made = self.call.rows[-1].may_be_computed and number == len(self.nodes) - 1
+        shown = "last" if is_made else f"wrap({self.nodes[number]})"
+        if not isinstance(result, PartOf):
+            return shown
+        step, argument = map(self.name, result.steps[0])
+        return f"mark({self.arrays[result.index]}, {shown}, {step}, {argument})"
 
 
 def node_text(
