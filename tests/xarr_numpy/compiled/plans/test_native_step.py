@@ -438,8 +438,7 @@ def test_systems_are_solved_in_machine_code() -> None:
 
     arguments = whole(5, 5), whole(5, 5)
     assert is_native(repeat(step), *arguments)
-    # By an inner loop of NumPy's, where it may be looked up.
-    assert bool(reasons(repeat(step), *arguments)) != struct_offsets.works()
+    assert bool(reasons(repeat(step), *arguments)) != struct_offsets.works()  # by an inner loop of NumPy's
     with xarr.config(fusion="off"):
         wanted = xarr.jit(repeat(step))(*arguments)
     with xarr.config(fusion="compiled"):
