@@ -49,14 +49,14 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     array = wrap(node)
     if symmetrize_input:
         array = div(add(array, _adjoint(array)), 2)
-    return _lower_triangle(apply_op(op, (array._node,)))
+    return _triangle(apply_op(op, (array._node,)), is_lower=True)
 
 
-def _lower_triangle(array: Array) -> Array:
-    """Zeros above the diagonal, where a factor that failed has NaN."""
+def _triangle(array: Array, is_lower: bool) -> Array:
+    """The lower or the upper triangle, with zeros in the other one, where a factor that failed has NaN."""
     rank, shape = array.ndim, array.shape
     row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
-    return select(ge(row, column), array, full_like(array, 0))
+    return select(ge(row, column) if is_lower else ge(column, row), array, full_like(array, 0))
 
 
 def _adjoint(array: Array) -> Array:
@@ -183,7 +183,7 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> t
     rows, columns = factors.shape[-2:]
     size = min(rows, columns)
     wide = rows if full else size
-    return _first_columns(factors, taus, wide), _upper_triangle(_cut(factors, wide, columns))
+    return _first_columns(factors, taus, wide), _triangle(_cut(factors, wide, columns), is_lower=False)
 
 
 def _first_columns(factors: Array, taus: Array, count: int) -> Array:
@@ -200,12 +200,6 @@ def _cut(array: Array, rows: int, columns: int) -> Array:
     """The first rows and columns of each matrix."""
     limits = (*array.shape[:-2], rows, columns)
     return array if array.shape == limits else slice(array, (0,) * array.ndim, limits)
-
-
-def _upper_triangle(array: Array) -> Array:
-    rank, shape = array.ndim, array.shape
-    row, column = (broadcasted_iota(np.int32, shape, rank - back) for back in (2, 1))
-    return select(ge(column, row), array, full_like(array, 0))
 
 
 @names_errors

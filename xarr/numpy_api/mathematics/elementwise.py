@@ -436,12 +436,17 @@ def exp2(x: ArrayLike, /) -> Array:
 @ufunc
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
-    dtype = common_real_float("logaddexp", x1, x2)
-    x, y = map(widen_narrow, prepare_operands("logaddexp", x1, x2, dtype=dtype))
-    top, gap = lax.max(x, y), lax.sub(x, y)
-    rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
+    return _add_powers("logaddexp", x1, x2, lambda gap: lax.log1p(lax.exp(gap)))
+
+
+def _add_powers(name: str, x1: ArrayLike, x2: ArrayLike, rest: Callable[[Array], Array]) -> Array:
+    """The logarithm of a sum of powers: the larger exponent, and `rest` of that of the quotient of both."""
+    dtype = common_real_float(name, x1, x2)
+    x, y = map(widen_narrow, prepare_operands(name, x1, x2, dtype=dtype))
+    gap = lax.sub(x, y)
+    total = lax.add(lax.max(x, y), rest(lax.neg(lax.abs(gap))))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
-    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
+    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), total), dtype)
 
 
 @ufunc
@@ -533,13 +538,7 @@ _LOG2_E: Final = 1 / math.log(2)
 @ufunc
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
-    dtype = common_real_float("logaddexp2", x1, x2)
-    x, y = map(widen_narrow, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
-    top, gap = lax.max(x, y), lax.sub(x, y)
-    small = lax.exp2(lax.neg(lax.abs(gap)))
-    rest = lax.add(top, lax.mul(lax.log1p(small), _LOG2_E))
-    # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
-    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
+    return _add_powers("logaddexp2", x1, x2, lambda gap: lax.mul(lax.log1p(lax.exp2(gap)), _LOG2_E))
 
 
 @ufunc
