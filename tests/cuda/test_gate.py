@@ -6,6 +6,7 @@ Skipped where NVRTC is not installed: `pip install nvidia-cuda-nvrtc`, or set NV
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,14 @@ def text_of(function: Any, *arrays: Any) -> str:
     return emit(program_of(graph_of(function, *arrays))).text
 
 
-def check(text: str, architectures: Any = ARCHITECTURES) -> None:
-    for architecture in architectures:
+def two_of(text: str) -> tuple[str, str]:
+    """An older architecture and a newer one, which the text decides: each compiles half of the texts."""
+    number = zlib.crc32(text.encode())
+    return ARCHITECTURES[number % 2], ARCHITECTURES[2 + number // 2 % 2]
+
+
+def check(text: str, architectures: Any = None) -> None:
+    for architecture in two_of(text) if architectures is None else architectures:
         usages = nvrtc.usage_of(text, architecture, OPTIONS)
         assert usages
         for usage in usages:
@@ -367,6 +374,13 @@ def test_texts_of_the_suite_compile(part: int) -> None:
     rest = [text for number, text in enumerate(texts) if number % 16]
     for begin in range(0, len(rest), JOINED):
         check_joined(rest[begin : begin + JOINED], ["sm_90"])
+
+
+def test_each_architecture_compiles_about_half_of_the_texts() -> None:
+    chosen = [two_of(f"kernel {number}") for number in range(400)]
+    for architectures in (ARCHITECTURES[:2], ARCHITECTURES[2:]):
+        counts = [sum(each in two for two in chosen) for each in architectures]
+        assert sum(counts) == 400 and min(counts) > 150
 
 
 def test_what_kernels_take_is_printed() -> None:

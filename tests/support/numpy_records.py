@@ -110,14 +110,16 @@ def inputs(record: Record, shape: tuple[int, ...], dtype: str) -> list[np.ndarra
 
 def combinations(record: Record) -> Iterator[tuple[tuple[int, ...], str]]:
     """Shapes and dtypes to try: all of them with NUMPY_RECORDS=all in the environment.  Otherwise each
-    dtype in the largest shape of rank 2 or less, and each shape in int64 and float64."""
+    dtype in the largest shape of rank 2 or less, and each shape in int64 or float64, in turn."""
     if os.environ.get("NUMPY_RECORDS") == "all":
         yield from ((shape, dtype) for dtype in record.dtypes for shape in record.shapes)
         return
     usual = max(record.shapes, key=lambda shape: (len(shape) <= 2, len(shape), math.prod(shape)))
     wide = [dtype for dtype in ("int64", "float64") if dtype in record.dtypes] or record.dtypes[:1]
     for dtype in record.dtypes:
-        yield from ((shape, dtype) for shape in record.shapes if shape == usual or dtype in wide)
+        for number, shape in enumerate(record.shapes):
+            if shape == usual or dtype == wide[number % len(wide)]:
+                yield shape, dtype
 
 
 def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: str) -> bool:
