@@ -20,7 +20,6 @@ from xarr.explanation.notation import element_bytes
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.steps import PictureStep, join_terms, write_element
 from xarr.explanation.svg import MARGIN
-from xarr.ir.types import replace_at
 
 _LETTERS = "ijklmnpqrstuvw"
 #: Bytes that a processor reads at once.
@@ -248,7 +247,9 @@ class LayoutExplanation(Sheet):
         forth = range(size) if stride > 0 else range(size - 1, -1, -1)
 
         def element(number: int) -> str:
-            return write_element(self.operand.name, replace_at(self._front, axis, forth[number]))
+            return write_element(
+                self.operand.name, (*self._front[:axis], forth[number], *self._front[axis + 1 :])
+            )
 
         offsets = [at * abs(stride) for at in sorted({*range(min(size, _LIT)), size - 1})]
         lights = [key_of(kind, (at,)) for kind in (0, "m") for at in offsets]
@@ -293,7 +294,7 @@ class LayoutExplanation(Sheet):
             index = self._index_at(offset - at * stride, rest)
             if index is not None:
                 own = size - 1 - at if self.strides[axis] < 0 else at
-                return replace_at(index, axis, own)
+                return (*index[:axis], own, *index[axis + 1 :])
         return None
 
     def _style(self, index: Shape) -> str:
