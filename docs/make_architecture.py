@@ -33,7 +33,9 @@ LOOSE: Final = {
     **dict.fromkeys(
         ("compiler.pipeline", "compiler.programs", "compiler.object_cache"), "compiler/pipeline.py"
     ),
-    **dict.fromkeys(("compiler.sort_keys", "compiler.narrow_integers"), "compiler/passes"),
+    **dict.fromkeys(
+        ("compiler.sort_keys", "compiler.narrow_integers", "compiler.wide_products"), "compiler/passes"
+    ),
 }
 
 _WIDTH: Final = 148

@@ -33,6 +33,7 @@ class Processor(Target):
 
     has_empty_arrays = True
     has_strided_updates = True
+    widens_products = True
     looks_for_firsts_of_rows = True
     min_blocked_bytes = 2**21
     #: Processors up to which one of them runs blocks of rows sooner than all share each step.

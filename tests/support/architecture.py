@@ -43,6 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "compiler.memory_traffic",
         "compiler.kernel_templates",
         "compiler.symbolic_numbers",
+        "compiler.wide_products",
     ),
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.plan", "compiler.plan.*"),

@@ -54,6 +54,8 @@ class Target:
     has_empty_arrays: bool = False
     #: Whether its engine runs `StridedUpdate`, which writes elements a few apart.
     has_strided_updates: bool = False
+    #: Whether its library multiplies no narrow floats and no integers, which groups around a product then convert.
+    widens_products: bool = False
 
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.

@@ -27,6 +27,7 @@ from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.compiler.while_loops.shared_conditions import share_conditions
+from xarr.compiler.wide_products import widen_products
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import FUNCTION
@@ -56,6 +57,8 @@ def fuse(
         inlined = inline_calls(graph, target)
         graph = without_empty_operands(graph if inlined is graph else simplify(inlined))
         graph = update_strided_parts(graph) if target.has_strided_updates else graph
+        if target.widens_products:
+            graph = widen_products(graph, schedule)
         graph = multiply_in_order(expand_complex_powers(shift_by_powers_of_two(graph)))
         graph = combine_stacked_parts(graph, target.max_unrolled_terms)
         graph = hoist_checks(share_conditions(drop_proven_checks(graph), target.spare_bytes))
