@@ -121,6 +121,23 @@ TRANSPOSED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[in
 }
 
 
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 3, 1, 2), (1, 0, 3, 2), (3, 0, 1, 2)])
+def test_rows_that_a_transpose_keeps_together_are_those_of_the_right_operand(order: tuple[int, ...]) -> None:
+    def product(x: Any, y: Any) -> Any:
+        return xarr.transpose(x @ y, order)
+
+    x, y = whole(2, 4, 5, 3, dtype="float64"), whole(2, 4, 3, 6, dtype="float64")
+    graph = xarr.jit(product).lower(x, y).stage("decomposed")
+    assert isinstance(graph, Graph)
+    after = multiply_in_order(graph)
+    after.verify()
+    last = after.results[0].op
+    assert isinstance(last, ops.Transpose)
+    assert (after is not graph) == (order[-1] == 2)
+    assert last.permutation[-1] == (3 if order[-1] >= 2 else 2)
+    assert np.array_equal(np.asarray(xarr.jit(product)(x, y)), np.transpose(x @ y, order))
+
+
 @pytest.mark.parametrize("name", TRANSPOSED)
 @pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
 def test_operands_of_a_transposed_product_are_swapped(name: str, dtype: str) -> None:

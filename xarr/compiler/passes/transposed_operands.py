@@ -28,7 +28,8 @@ def contract_untransposed(graph: Graph, target: Target) -> Graph:
 
 
 def multiply_in_order(graph: Graph) -> Graph:
-    """The graph with products whose operands are swapped where only the transpose of the result is used.
+    """The graph with products whose operands are swapped where only a transpose of the result is used, in which rows of
+    the left one lie together.
 
     The terms of each sum are the same.
     """
@@ -41,18 +42,27 @@ def multiply_in_order(graph: Graph) -> Graph:
         if not isinstance(node.op, ops.Transpose) or uses[node.operands[0]] > 1:
             return None
         (product,) = operands
-        return _swap_operands(product) if _changes_sides(product, node.op.permutation) else None
+        permutation = _after_swap(product, node.op.permutation)
+        if permutation is None:
+            return None
+        swapped, is_in_order = _swap_operands(product), permutation == tuple(range(len(permutation)))
+        return swapped if is_in_order else node.rebuilt((swapped,), ops.Transpose(permutation))
 
     return rewritten(graph, rule)
 
 
-def _changes_sides(product: Node, permutation: Ints) -> bool:
-    """Whether a permutation puts the dimensions of a product's right operand in front of those of the left one."""
+def _after_swap(product: Node, permutation: Ints) -> Ints | None:
+    """The permutation of the product of swapped operands that is one of a product, whose last dimension it puts
+    elsewhere for that of the left operand; None for others.
+    """
     if not isinstance(product.op, ops.DotGeneral) or product.dtype.kind not in "fiu":
-        return False
-    axes, first = range(len(permutation)), len(product.op.lhs_batching_dimensions)
-    middle = first + len(free_dimensions(product)[0])
-    return permutation == (*axes[:first], *axes[middle:], *axes[first:middle])
+        return None
+    left, right = map(len, free_dimensions(product))
+    first = len(product.op.lhs_batching_dimensions)
+    if not (left and right) or permutation[-1] != first + left - 1:
+        return None
+    moved = [*range(first), *range(first + right, len(permutation)), *range(first, first + right)]
+    return tuple([moved[axis] for axis in permutation])
 
 
 def _swap_operands(product: Node) -> Node:

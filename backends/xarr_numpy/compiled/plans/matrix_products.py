@@ -3,7 +3,7 @@
     void @multiply(ptr loop, ptr data, ptr left, ptr right, ptr target, i64 count, …)
 
 It gets the matrices that `dot_general` of `xarr_numpy.ops.contraction` gives `numpy.matmul`, so that the bits are the
-same.  Products that copy an operand first, and those that threads share, are left to that function.
+same.  Products that threads share are left to that function.
 
 Source: NumPy, numpy/_core/src/umath/matmul.c.src.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +22,8 @@ from xarr.ir.types import Ints
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, UfuncPointer
-from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, reshaped_view, view_of
+from xarr_numpy.compiled.plans.plan_memory import row_major
+from xarr_numpy.ops.contraction import TYPES_OF_BLAS, Side, plan_of, view_of
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +33,8 @@ _STEPS: Final = (
     *("left_next", "right_next", "target_next"),
     *("left_row", "left_term", "right_term", "right_column", "target_row", "target_column"),
 )
+#: Batches of matrices that lie evenly apart, and bytes from one to the next.
+_BATCHES: Final = ("batches", "left_batch", "right_batch", "target_batch")
 
 
 @cache
@@ -42,12 +44,16 @@ def _text() -> str:
         ("sizes", "i64", _SIZES),
         ("steps", "i64", _STEPS),
     )
-    lines = []
-    for table, kind, names in tables:
-        lines.append(f"    {table} = stack({kind}, {len(names)})")
+    lines = [f"    {table} = stack({kind}, {len(names)})" for table, kind, names in tables]
+    for table, kind, names in tables[1:]:
         lines += [f"    {table}.{kind}[{k}] = {name}" for k, name in enumerate(names)]
-    parameters = ", ".join([f"{name}: {kind}" for _, kind, names in tables for name in names])
-    body = "\n".join([*lines, "    call(void, loop, operands, sizes, steps, data)"])
+    # The loop leaves other addresses there.
+    lines.append("    for k in range(batches):")
+    lines += [f"        operands.ptr[{k}] = {name} + k * {name}_batch" for k, name in enumerate(tables[0][2])]
+    lines.append("        call(void, loop, operands, sizes, steps, data)")
+    rows = (*tables, ("", "i64", _BATCHES))
+    parameters = ", ".join([f"{name}: {kind}" for _, kind, names in rows for name in names])
+    body = "\n".join(lines)
     return compile_functions(f"def multiply(loop: ptr, data: ptr, {parameters}):\n{body}\n")
 
 
@@ -56,7 +62,8 @@ def product_time(node: Node, arrays: Sequence[Array]) -> float | None:
     numbers = _numbers(node, arrays)
     if numbers is None or loop_of(node.dtype) is None:
         return None
-    count, rows, terms, columns, *_ = numbers
+    count, rows, terms, columns = numbers[: len(_SIZES)]
+    count *= numbers[-len(_BATCHES)]
     number_bytes: int = node.dtype.itemsize * (2 if node.dtype.kind == "c" else 1)
     work = rows * terms * columns * number_bytes * PROCESSOR.lane_byte_time
     return count * (PROCESSOR.blas_call_time + work)
@@ -78,6 +85,15 @@ def loop_of(dtype: np.dtype[np.generic]) -> InnerLoop | None:
     return inner_loop(np.matmul, f"{dtype.char}{dtype.char}->{dtype.char}")
 
 
+def copied_axes(node: Node, arrays: Sequence[Array]) -> list[Ints | None]:
+    """The order of dimensions in which each operand of a product is copied first; None for those that are not."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    way = plan_of(op, *[each.shape for each in arrays])
+    pairs = zip(arrays, (way.left, way.right), strict=True)
+    return [None if _matrices(x, side, way.batches) is not None else side.axes for x, side in pairs]
+
+
 def _numbers(node: Node, arrays: Sequence[Array]) -> list[int] | None:
     """The numbers that `@multiply` takes after the addresses; None where it is not to be called."""
     op = node.op
@@ -87,24 +103,33 @@ def _numbers(node: Node, arrays: Sequence[Array]) -> list[int] | None:
     if not left.dtype == right.dtype == node.dtype or 0 in (left.size, right.size):
         return None
     way = plan_of(op, left.shape, right.shape)
-    if way.is_for_threads:
+    first, second = (_matrices(x, side, way.batches) for x, side in ((left, way.left), (right, way.right)))
+    if way.is_for_threads or first is None or second is None:
         return None
-    first, second = (_steps(x, side, way.batches) for x, side in ((left, way.left), (right, way.right)))
-    if first is None or second is None:
+    sizes = [way.left.free(True), first.shape[-1], way.right.free(False)]
+    own = row_major(node.tensor_type.with_shape((*way.shape[: way.batches], sizes[0], sizes[2])))
+    steps = [each.strides for each in (first, second, own)]
+    # What lies evenly apart is one batch of matrices.
+    rows = zip(way.shape, *[each[: way.batches] for each in steps], strict=False)
+    batches = _merge_dimensions([row for row in rows if row[0] != 1])
+    if len(batches) > 2:
         return None
-    rows, columns, size = way.left.free(True), way.right.free(False), node.dtype.itemsize
-    terms = prod(left.shape[axis] for axis in op.lhs_contracting_dimensions)
-    sizes = [prod(way.shape[: way.batches]), rows, terms, columns]
-    own = [rows * columns * size, columns * size, size]
-    return [*sizes, first[0], second[0], own[0], *first[1:], *second[1:], *own[1:]]
+    many, within = [*[(1, 0, 0, 0)] * 2, *batches][-2:]
+    return [within[0], *sizes, *within[1:], *[step for each in steps for step in each[-2:]], *many]
 
 
-def _steps(x: Array, side: Side, batches: int) -> Ints | None:
-    """Bytes from matrix to matrix, row to row and column to column; None if they are copied, or not evenly apart."""
+def _merge_dimensions(rows: Sequence[Ints]) -> list[Ints]:
+    """Dimensions, each a size and steps in bytes, with those in place of several that lie evenly apart."""
+    merged: list[Ints] = []
+    for size, *steps in rows:
+        if merged and list(merged[-1][1:]) == [size * step for step in steps]:
+            size *= merged.pop()[0]
+        merged.append((size, *steps))
+    return merged
+
+
+def _matrices(x: Array, side: Side, batches: int) -> Array | None:
+    """The matrices of an operand as they lie; None if they are copied."""
     turned = x.transpose(side.axes)
     matrices = view_of(turned, (*turned.shape[:batches], *side.matrix))
-    if matrices is None:
-        return None
-    matrices = matrices.swapaxes(-1, -2) if side.swapped else matrices
-    in_a_row = reshaped_view(matrices, (-1, *matrices.shape[-2:]))
-    return None if in_a_row is None else in_a_row.strides
+    return matrices.swapaxes(-1, -2) if matrices is not None and side.swapped else matrices

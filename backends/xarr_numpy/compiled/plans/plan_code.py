@@ -50,7 +50,7 @@ from xarr.ir.memory_use import shown_bytes
 from xarr.ir.ops.control import unpack_results
 from xarr_numpy.compiled.plans import fourier, lapack, matrix_functions, matrix_products, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, Static
-from xarr_numpy.compiled.plans.plan_memory import PlanFrame, PlanMemory
+from xarr_numpy.compiled.plans.plan_memory import PlanFrame, PlanMemory, in_order
 from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR, Processor
@@ -389,12 +389,27 @@ class _PlanWriter(PlanMemory):
         if None in arrays:
             return False
         operands = [each for each in arrays if each is not None]
-        nanoseconds = matrix_products.product_time(step.node, [each.array for each in operands])
+        lying = [each.array for each in operands]
+        orders = matrix_products.copied_axes(step.node, lying)
+        lying = [x if axes is None else in_order(x, axes) for x, axes in zip(lying, orders, strict=True)]
+        nanoseconds = matrix_products.product_time(step.node, lying)
         if nanoseconds is None or nanoseconds > PROCESSOR.max_native_blas_nanoseconds:
             return False
-        pointers = [self.advance(self.pointer(frame, each.number), each.offset) for each in operands]
-        pointers += [self.pointer(frame, number) for number in step.outputs]
-        matrix_products.write_product(self, step.node, [each.array for each in operands], pointers)
+        target = self.pointer(frame, step.outputs[0])
+        copies = [
+            None if axes is None else self.transposition(frame, number, axes)
+            for number, axes in zip(step.inputs, orders, strict=True)
+        ]
+        pointers = [
+            self.advance(self.pointer(frame, each.number), each.offset) if copy is None else ""
+            for each, copy in zip(operands, copies, strict=True)
+        ]
+        with self.scope():
+            for k, copy in enumerate(copies):
+                if copy is not None:
+                    pointers[k] = self.allocate(frame.nbytes(step.inputs[k]))
+                    self.launch(copy[0], [copy[1], pointers[k]])
+            matrix_products.write_product(self, step.node, lying, [*pointers, target])
         self.cost += nanoseconds
         return True
 

@@ -16,9 +16,11 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan.layout import memory_ends
 from xarr.compiler.plan.native_steps import ends_of_views, list_bases, view_offset
 from xarr.compiler.plan.program_plan import Plan, Step, View
+from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
-from xarr.ir.types import TensorType
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, TensorType
 from xarr_numpy.compiled.plans.function_code import FunctionCode
 from xarr_numpy.ops.contraction import reshaped_view
 from xarr_numpy.processor import PROCESSOR
@@ -38,6 +40,12 @@ def row_major(type: TensorType) -> Array:
     """An array without memory that lies in row-major order."""
     in_bytes = [step * type.dtype.itemsize for step in strides(type.shape)]
     return as_strided(np.empty(0, type.dtype), type.shape, in_bytes)
+
+
+def in_order(array: Array, axes: Ints) -> Array:
+    """An array that lies in row-major order when its dimensions are transposed by `axes`, of the shape of another."""
+    whole = row_major(TensorType(tuple([array.shape[axis] for axis in axes]), array.dtype))
+    return whole.transpose(np.argsort(axes))
 
 
 def _view_of(node: Node, array: Array) -> Array | None:
@@ -80,6 +88,8 @@ class PlanFrame:
 
 class PlanMemory(FunctionCode):
     """Writes the function of plans whose buffers lie somewhere."""
+
+    schedule: Schedule
 
     def program(self, step: Step) -> Kernel:
         """The loop program of a step."""
@@ -166,6 +176,22 @@ class PlanMemory(FunctionCode):
 
         result = Node(step.op, tuple(map(node_of, step.inputs)))
         return Graph([*read.values()], [result]), [*read]
+
+    def transposition(self, frame: PlanFrame, number: int, axes: Ints) -> tuple[Kernel, str]:
+        """The loop program that copies a buffer with its dimensions in another order, and the address that it reads.
+
+        Of views that nothing has read yet it reads what they show.
+        """
+        moves: list[Op] = [ops.Transpose(axes)]
+        while (view := frame.views.get(number)) is not None and elements.computes(view.node):
+            moves.append(view.op)
+            number = view.inputs[0]
+        source = node = parameter(frame.plan.buffers[number].type)
+        for op in reversed(moves):
+            node = Node(op, (node,))
+        return self.schedule.build(ops.Fusion(Graph([source], [node]), node.shape)), self.pointer(
+            frame, number
+        )
 
     def _is_read_in_order(self, view: View) -> bool:
         """Whether loops may read elements where a view shows them: those of large matrices are copied by tiles."""
