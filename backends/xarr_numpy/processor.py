@@ -75,7 +75,7 @@ class Processor(Target):
     max_native_lane_products: int = 2**23
     max_native_nanoseconds: int = 10**6
     #: Nanoseconds of a product by a BLAS that machine code calls, in loops and outside.
-    max_native_blas_nanoseconds: int = 10**6
+    max_native_blas_nanoseconds: int = 10**7
     #: Nanoseconds of such a loop after which Python looks for Ctrl-C, about.
     max_unpolled_nanoseconds: int = 20_000_000
 

@@ -104,7 +104,7 @@ class Target:
     min_vector_row: int = 4
     #: Neighbouring windows that stick out at an end from which a loop in lanes pays.
     min_edge_windows: int = 4
-    #: Features or columns of a result from which a loop in lanes along them pays.
+    #: Columns of a result from which a loop in lanes along them pays.
     min_vector_features: int = 8
     #: Elements from which loops are cut where elements come from other operands of a pad or a concatenation, and parts
     #: of a loop, of which each has code of its own.

@@ -19,6 +19,7 @@ import numpy as np
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
+from xarr_numpy import blas
 from xarr_numpy.compiled.codegen.typed_python import compile_functions
 from xarr_numpy.compiled.cpython_abi.ufunc_loops import InnerLoop, inner_loop
 from xarr_numpy.compiled.plans.function_code import FunctionCode, UfuncPointer
@@ -87,9 +88,7 @@ def loop_of(dtype: np.dtype[np.generic]) -> InnerLoop | None:
 
 def copied_axes(node: Node, arrays: Sequence[Array]) -> list[Ints | None]:
     """The order of dimensions in which each operand of a product is copied first; None for those that are not."""
-    op = node.op
-    assert isinstance(op, ops.DotGeneral)
-    way = plan_of(op, *[each.shape for each in arrays])
+    way = plan_of(node.op.expect(ops.DotGeneral), *[each.shape for each in arrays])
     pairs = zip(arrays, (way.left, way.right), strict=True)
     return [None if _matrices(x, side, way.batches) is not None else side.axes for x, side in pairs]
 
@@ -104,7 +103,7 @@ def _numbers(node: Node, arrays: Sequence[Array]) -> list[int] | None:
         return None
     way = plan_of(op, left.shape, right.shape)
     first, second = (_matrices(x, side, way.batches) for x, side in ((left, way.left), (right, way.right)))
-    if way.is_for_threads or first is None or second is None:
+    if (way.is_for_threads and blas.can_be_held()) or first is None or second is None:
         return None
     sizes = [way.left.free(True), first.shape[-1], way.right.free(False)]
     own = row_major(node.tensor_type.with_shape((*way.shape[: way.batches], sizes[0], sizes[2])))

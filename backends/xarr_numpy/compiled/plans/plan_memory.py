@@ -57,6 +57,12 @@ def _view_of(node: Node, array: Array) -> Array | None:
         ranges = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
         part: Array = array[tuple([slice(*each) for each in ranges])]
         return part
+    if isinstance(op, ops.BroadcastInDim):
+        steps = dict(zip(op.broadcast_dimensions, zip(array.shape, array.strides, strict=True), strict=True))
+        bytes_apart = [
+            steps[k][1] if k in steps and steps[k][0] == n else 0 for k, n in enumerate(node.shape)
+        ]
+        return as_strided(array, node.shape, bytes_apart)
     return reshaped_view(array, node.shape) if isinstance(op, ops.Reshape) else None
 
 

@@ -79,6 +79,14 @@ CASES = {
     "arrays of one feature, by strides": Case(
         FORWARD, (1, 9, 9, 1), (3, 2, 1, 16), ((1, 0), (0, 1)), {"window_strides": (3, 3)}
     ),
+    "results of one feature": Case(FORWARD, (2, 9, 11, 5), (3, 2, 5, 1), ((1, 1), (0, 2))),
+    "one of a batch": Case(FORWARD, (9, 4, 5, 3), (3, 3, 3, 1), ((1, 1), (1, 1))),
+    "of three features, by strides": Case(
+        FORWARD, (1, 9, 11, 20), (3, 3, 20, 3), ((1, 2), (0, 1)), {"window_strides": (2, 2)}
+    ),
+    "of two features with holes": Case(
+        BACKWARD, (2, 4, 5, 16), (3, 3, 2, 16), ((2, 1), (2, 1)), {"lhs_dilation": (2, 2)}
+    ),
     "one dimension": Case(("NWC", "WIO", "NWC"), (1, 40, 5), (3, 5, 40), ((1, 1),)),
     "three dimensions": Case(
         ("NDHWC", "DHWIO", "NDHWC"),

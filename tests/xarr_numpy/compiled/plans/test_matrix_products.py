@@ -112,6 +112,8 @@ VIEWS: dict[str, Any] = {
     "copies of parts": lambda x, y: xarr.tensordot(
         x[2:8, 3:39].reshape(6, 4, 9).transpose(2, 1, 0)[1:], y[2:8, :36].reshape(9, 4, 6), ((2, 1), (2, 1))
     ),
+    "rows that are repeated": lambda x, y: xarr.broadcast_to(x[:1], x.shape) @ y.T,
+    "a vector for each row": lambda x, y: xarr.broadcast_to(x[0, 0], x.shape) @ y.T,
     "a copy": lambda x, y: x.T.reshape(12, 40) @ y.T,
     "a view of a copy": lambda x, y: x.T.reshape(12, 5, 8)[:, 2] @ y[:, :8].T,
     "read otherwise": lambda x, y: x @ y.T + (y.T * 2)[:12].T.sum(),
@@ -154,7 +156,9 @@ def test_what_blas_does_not_multiply_is_left_to_python(dtype: str) -> None:
     assert time_of(node) is None
 
 
-def test_operands_that_are_copied_and_work_for_threads_are_left_to_python() -> None:
+def test_operands_that_are_copied_and_work_for_threads_are_left_to_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def product(*shapes: tuple[int, ...], dims: Any) -> float | None:
         x, y = (xarr.zeros(shape) for shape in shapes)
         with xarr.config(small_arrays="lazy"):
@@ -165,7 +169,10 @@ def test_operands_that_are_copied_and_work_for_threads_are_left_to_python() -> N
     assert product((0, 4), (4, 5), dims=(((1,), (0,)), ((), ()))) is None
     side = 2**8
     assert blas.are_for_threads(2, side**3)
-    assert product((2, side, side), (2, side, side), dims=(((2,), (1,)), ((0,), (0,)))) is None
+    for several in (True, False):
+        monkeypatch.setattr(blas, "can_be_held", lambda several=several: several)
+        time = product((2, side, side), (2, side, side), dims=(((2,), (1,)), ((0,), (0,))))
+        assert (time is None) is several
 
 
 def steps(x: Any, y: Any) -> Any:

@@ -55,7 +55,7 @@ def takes(node: Node, target: Target) -> bool:
             and max(sizes, default=1) < target.min_wide_window
             and prod(sizes) <= target.max_window
         )
-    return has_tiles(node) and node.shape[op.out_spec[1]] >= target.min_vector_features
+    return has_tiles(node)
 
 
 def _is_depthwise(node: Node) -> bool:

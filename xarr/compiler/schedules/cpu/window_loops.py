@@ -95,7 +95,7 @@ class WindowLoops:
 
     def lanes(self, part: RegisterPart, block: Affine) -> tuple[Loop, list[Affine]]:
         """The loop over the lanes of a block, and the positions of a lane in its registers."""
-        vector, lane = self.loop("i", part.lanes, Runs.LANES)
+        vector, lane = self.loop("i", part.lanes, Runs.LANES if part.lanes > 1 else Runs.SERIAL)
         start = block * (part.lanes * part.width) + part.start
         return vector, [start + lane + part.lanes * k for k in range(part.width)]
 
