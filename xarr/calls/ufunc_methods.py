@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from xarr import backend as backends
 from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
-from xarr.base.at_once.numpy_warnings import call_quietly
+from xarr.base.at_once.numpy_warnings import run_quietly
 from xarr.calls.concrete_values import join, small_value, wrap_value
 from xarr.calls.host_functions import AXIS, EITHER, REFUSALS, HostArray, HostFunction, functions, refuse
 from xarr.calls.small_values import show_small_value, spread
@@ -75,27 +75,31 @@ def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
 
     indices: an Array of int64, or a tuple of them; b: an Array of the type of `array`, or a number that it holds.
     """
-    kind = handles._array_class
     chosen = indices if type(indices) is tuple else (indices,)
-    is_number = type(b) is not kind
-    arrays = [array, *chosen, *([] if is_number else [b])]
-    if any([type(each) is not kind for each in arrays]):
+    is_number = type(b) is not handles._array_class
+    arrays = (array, *chosen) if is_number else (array, *chosen, b)
+    values = []
+    for each in arrays:
+        value = small_value(each) if type(each) is handles._array_class else None
+        if type(value) is not ndarray:
+            return False
+        values.append(value)
+    own, *others = values
+    positions = others[: len(chosen)]
+    char = own.dtype.char
+    if name not in _UPDATES.get(char, ()) or len(positions) > own.ndim:
         return False
-    values = [small_value(each) for each in arrays]
-    if any([type(value) is not ndarray for value in values]):
-        return False
-    own, char = values[0], values[0].dtype.char
-    if name not in _UPDATES.get(char, ()) or any(
-        [value.dtype.char != "l" for value in values[1 : len(chosen) + 1]]
-    ):
-        return False
+    updates = prod(own.shape[len(positions) :])
+    for value in positions:
+        if value.dtype.char != "l":
+            return False
+    updates *= positions[0].size if len(positions) == 1 else spread(*positions)
     if is_number:
         if type(b) not in _NUMBERS_OF[char] or not (kind_of(b) or type(b) is float):
             return False
-    elif values[-1].dtype is not own.dtype:
+    elif others[-1].dtype is not own.dtype:
         return False
-    updates = spread(*values[1 : len(chosen) + 1]) * prod(own.shape[len(chosen) :])
-    if len(chosen) > own.ndim or updates > MOST_PLAIN_BYTES:
+    if updates > MOST_PLAIN_BYTES:
         return False
     device = array._device
     for each in arrays:
@@ -105,10 +109,12 @@ def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
         return False
     if array._device is None and (device is None or not own_constant(array)):
         return False
-    new = np.array(own)
+    new = own.copy()
+    where = positions[0] if len(positions) == 1 else tuple(positions)
     try:
-        where = values[1] if len(chosen) == 1 else tuple(values[1 : len(chosen) + 1])
-        call_quietly(getattr(np, name).at, new, where, b if is_number else values[-1])
+        run_quietly(getattr(np, name).at, new, where, b if is_number else others[-1])
+    except RuntimeError:  # in another thread just now
+        return False
     except REFUSALS:
         return False
     return show_small_value(array, wrap_value(new, array._device, frame_of(2)))

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from xarr.base.at_once.numpy_calls import EXACT_SINGLE, LARGEST_INT, SINGLE, WIDE, NumPyCall, Unless
+from xarr_numpy.compiled.small_arrays import ufunc_calls
 from xarr_numpy.compiled.small_arrays.host_checks import CHECKS
 from xarr_numpy.compiled.small_arrays.host_operands import OPERANDS
 from xarr_numpy.compiled.small_arrays.objects import KINDS
@@ -25,7 +26,7 @@ _DEEPEST_LIST: Final = 4
 #: What a call knows of its operands, a word each: device, elements of all combinations, the first array, arrays, a bit
 #: for each kind of elements, whether shapes differ, whether NumPy refused, and what numbers there are.
 _FACTS: Final = ("device", "combined", "first", "arrays", "kinds", "differ", "refused", "numbers")
-_ROW: Final = ("call", "numbers", "options", "operands", "others")
+_ROW: Final = ("call", "numbers", "options", "operands", "loops", "others")
 _FLAGS: Final = (
     "lists",
     "numbers",
@@ -36,6 +37,8 @@ _FLAGS: Final = (
     "alike",
     "contracts",
     "bounded",
+    "folds",
+    "averages",
 )
 
 _CALL: Final = """
@@ -106,11 +109,13 @@ def host_compute(row: ptr, items: ptr, count: i64, positional: i64, named: ptr, 
 
 # What NumPy's function gives for operands, the first of the arguments, and for options; null where Python computes.
 def host_ask(row: ptr, arguments: ptr, positional: i64, named: ptr, facts: ptr, operands: i64) -> ptr:
-    if PyContext_Enter(state.CONTEXT) != 0:
-        PyErr_Clear()
-        return null
-    made = PyObject_Vectorcall(row.ROW_CALL, arguments, positional, named)
-    PyContext_Exit(state.CONTEXT)
+    made = host_loop(row, arguments, positional, named)
+    if not made:
+        if PyContext_Enter(state.CONTEXT) != 0:
+            PyErr_Clear()
+            return null
+        made = PyObject_Vectorcall(row.ROW_CALL, arguments, positional, named)
+        PyContext_Exit(state.CONTEXT)
     if not made:
         if PyErr_ExceptionMatches(state.REFUSALS) != 0:
             PyErr_Clear()
@@ -122,6 +127,37 @@ def host_ask(row: ptr, arguments: ptr, positional: i64, named: ptr, facts: ptr, 
                 release(made)
                 return null
     return host_value(made)
+
+# As `host_ask` by NumPy's inner loops; null, without an error, where NumPy is called.
+def host_loop(row: ptr, arguments: ptr, positional: i64, named: ptr) -> ptr:
+    if row.ROW_LOOPS is None:
+        return null
+    most = row_number(row, 1)
+    table = row.ROW_LOOPS.DATA + 8 * LOOPWORDS
+    if not row_has(row, FOLDS):
+        if named or positional != most:
+            return null
+        return loop_over_regular(arguments.ptr[0], arguments.ptr[1] if most == 2 else null, table)
+    along = None
+    if named:
+        if positional != 1 or PyTuple_Size(named) != 1:
+            return null
+        if PyTuple_GetItem(named, 0) is not PyTuple_GetItem(row.ROW_OPTIONS, 0):
+            return null
+        along = arguments.ptr[1]
+    elif positional == 2:
+        along = arguments.ptr[1]
+    elif positional > 2:
+        return null
+    made = fold(arguments.ptr[0], along, table)
+    if not made or not row_has(row, AVERAGES):
+        return made
+    if is_ndarray(made):
+        release(made)
+        return null
+    total = PyFloat_AsDouble(made)
+    release(made)
+    return PyFloat_FromDouble(total / double(size(arguments.ptr[0])))
 
 def host_drop(objects: ptr, count: i64):
     for k in range(count):
@@ -245,12 +281,21 @@ def row_of(call: NumPyCall, names: Sequence[str] = (), *others: object) -> tuple
     """
     reasons = (Unless.EMPTY, Unless.NEGATIVE_ZEROS, Unless.ZEROS_OF_BOTH_SIGNS)
     flags = [call.lists, call.numbers, call.fills, *[call.unless & each for each in reasons], call.alike]
-    flags += [call.contracts, call.is_bounded]
+    averages, function = call.call == np.ndarray.mean, call.call
+    loops = ufunc_calls.fold_table(np.add) if averages else ufunc_calls.table_of(function)
+    if averages and loops is not None:
+        loops[1 + KINDS["int64"]] = 0
+    flags += [
+        call.contracts,
+        call.is_bounded,
+        loops is not None and not isinstance(function, np.ufunc),
+        averages,
+    ]
     bits = sum(1 << index for index, is_set in enumerate(flags) if is_set)
     kinds = [kinds if isinstance(kinds, int) else 0 for kinds in call.options.values()]
     numbers = np.array([kind_mask(call.chars), call.most, bits, call.by_position, *kinds], np.int64)
     options, operands = (tuple(map(sys.intern, each)) for each in (call.options, names))
-    return call.call, numbers, options, operands, *others
+    return function, numbers, options, operands, loops, *others
 
 
 def kind_mask(chars: str) -> int:

@@ -102,7 +102,7 @@ class NativeMethods:
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
             **{"node": Node, "leaf": Leaf, "dataop": Data, "lease": Lease, "backend": backend},
             "make_array": np.array,
-            "loops": ufunc_calls.loop_table([operator.ufunc for operator in OPERATORS]),
+            "loops": ufunc_calls.loop_table([*[own.ufunc for own in OPERATORS], *unary.UFUNCS.values()]),
             "refusals": array_class.refusals,
             "classes": tuple([np.dtype(kind).type for kind in objects.KINDS]),
         }

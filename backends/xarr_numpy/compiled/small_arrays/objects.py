@@ -46,7 +46,7 @@ TYPES: Final = {"RANK": "i32", "FLAGS": "i32"}
 _DECLARED: Final = (
     ("", "void", "PyErr_Clear"),
     ("ptr", "void", "_Py_Dealloc"),
-    ("ptr ptr i64 i1", "void", "llvm_memcpy_p0_p0_i64"),
+    ("ptr ptr i64 i1", "void", "llvm_memcpy_p0_p0_i64 llvm_memmove_p0_p0_i64"),
     ("ptr i8 i64 i1", "void", "llvm_memset_p0_i64"),
     ("ptr", "i32", "PyFrame_GetLasti PyErr_ExceptionMatches PyContext_Enter PyContext_Exit PyObject_IsTrue"),
     ("ptr", "i32", "PyObject_CallFinalizerFromDealloc"),
@@ -231,6 +231,8 @@ def scalar_kind(object: ptr) -> i64:
 # What an Array holds for a number that NumPy gave, the reference to which is taken over; null, without an error, for
 # another object.
 def plain(made: ptr) -> ptr:
+    if made.CLASS is PyFloat_Type or made.CLASS is PyBool_Type:
+        return made
     kind = scalar_kind(made)
     if kind == 1:
         number = PyFloat_AsDouble(made)

@@ -96,7 +96,7 @@ def arrays(left: ptr, right: ptr, weak: i1, kinds: i64, function: ptr, row: i64)
     if (kind_bits(left) | kind_bits(right)) & ~kinds:
         return null
     if left_array or right_array:
-        quick = loop_over(left, right, row)
+        quick = loop_over(left, right, state.LOOPS.DATA + 8 * row)
         if quick:
             return quick
     hold(left, right)

@@ -64,6 +64,107 @@ $SIZES
     return -1
 """
 
+#: Parts whose elements lie side by side: rows, and ranges of rows.
+_ROWS: Final = """
+# An end of a slice of so many elements as a number of these; least for an int that is too large.
+def end_of(end: ptr, length: i64, otherwise: i64) -> i64:
+    if end is None:
+        return otherwise
+    number = integer(end)
+    if number == LEAST:
+        return number
+    if number < 0:
+        number += length
+    return 0 if number < 0 else number if number < length else length
+
+# Where the part of an array in row-major order begins that ints, and a slice without a step behind them, mean as an
+# index of its first dimensions; its sizes, and behind these how many there are.  Null, without an error, for others.
+def rows_at(array: ptr, index: ptr, itemsize: i64, sizes: ptr) -> ptr:
+    is_tuple = index.CLASS is PyTuple_Type
+    count = PyTuple_Size(index) if is_tuple else 1
+    dimensions = rank(array)
+    if (array.FLAGS & 257) != 257 or count == 0 or count > dimensions or dimensions > MOSTDIMENSIONS:
+        return null
+    stride = itemsize
+    for axis in range(count, dimensions):
+        stride *= array.SIZES.i64[axis]
+    offset = 0
+    kept = 0
+    for k in range(count):
+        axis = count - 1 - k
+        item = PyTuple_GetItem(index, axis) if is_tuple else index
+        length = array.SIZES.i64[axis]
+        if item.CLASS is PyLong_Type:
+            start = integer(item)
+            if start < 0:
+                start += length
+            if unsigned(start) >= length:
+                return null
+        else:
+            ends = item + SLICE
+            if k > 0 or item.CLASS is not PySlice_Type or not is_end(ends.ptr[0]) or not is_end(ends.ptr[1]):
+                return null
+            if ends.ptr[2] is not None:
+                return null
+            start = end_of(ends.ptr[0], length, 0)
+            stop = end_of(ends.ptr[1], length, length)
+            if start == LEAST or stop == LEAST:
+                return null
+            sizes.i64[0] = stop - start if stop > start else 0
+            kept = 1
+        offset += start * stride
+        stride *= length
+    for axis in range(count, dimensions):
+        sizes.i64[kept] = array.SIZES.i64[axis]
+        kept += 1
+    sizes.i64[MOSTDIMENSIONS] = kept
+    return array.DATA + offset if kept else null
+
+@inline
+def elements_of(sizes: ptr) -> i64:
+    product = 1
+    for k in range(sizes.i64[MOSTDIMENSIONS]):
+        product *= sizes.i64[k]
+    return product
+
+# A copy of such a part, if it is small; null, without an error, for others.
+def copied_rows(array: ptr, index: ptr, kind: i64, itemsize: i64) -> ptr:
+    sizes = stack(i64, SIZEWORDS)
+    at = rows_at(array, index, itemsize, sizes)
+    nbytes = itemsize * elements_of(sizes) if at else 0
+    if not at or nbytes > COPIED:
+        return null
+    made = new_array(kind, sizes.i64[MOSTDIMENSIONS], sizes)
+    if made:
+        llvm_memcpy_p0_p0_i64(made.DATA, at, nbytes, False)
+    else:
+        PyErr_Clear()
+    return made
+
+# Write a number, or an array of these sizes in row-major order, to such a part; whether that is done.
+def write_rows(array: ptr, index: ptr, value: ptr, kind: i64, itemsize: i64) -> i1:
+    sizes = stack(i64, SIZEWORDS)
+    at = rows_at(array, index, itemsize, sizes)
+    if not at:
+        return False
+    count = elements_of(sizes)
+    if is_ndarray(value):
+        if (value.FLAGS & 257) != 257 or rank(value) != sizes.i64[MOSTDIMENSIONS]:
+            return False
+        for axis in range(rank(value)):
+            if value.SIZES.i64[axis] != sizes.i64[axis]:
+                return False
+        llvm_memmove_p0_p0_i64(at, value.DATA, itemsize * count, False)
+    elif count > 0:
+        store(value, kind, at)
+        for k in range(1, count):
+            if itemsize == 8:
+                at.i64[k] = at.i64[0]
+            else:
+                at.i8[k] = at.i8[0]
+    return True
+"""
+
 #: What reads and writes begin with: the node of a large array, the buffer, the device and what holds them.
 _FINDING: Final = """\
     node = null if value_of(self) else large_node(self)
@@ -129,24 +230,28 @@ def method___getitem__(self: ptr, index: ptr) -> ptr:
     if rank_of_part(buffer, index) <= 0:
         goto(slow)
     hold(device, buffer)
-    view = PyObject_GetItem(buffer, index)
-    if not view:
-        goto(clear)
-    if not is_ndarray(view):
-        goto(leave)
-    nbytes = size(view) * itemsize
-    # What would keep a much larger array alive is a copy.
-    if node and nbytes > MOSTPLAIN:
-        goto(leave)
-    if node or nbytes <= COPIED and view.FLAGS & 1:
-        count_reader(node, 1)
-        copied = copy_of(view)
-        count_reader(node, -1)
-        release(view)
-        view = copied
+    view = copied_rows(buffer, index, kind, itemsize)
+    is_copied = view is not null
+    if not is_copied:
+        view = PyObject_GetItem(buffer, index)
         if not view:
             goto(clear)
-    elif is_there(self.AT_SHOWN):
+        if not is_ndarray(view):
+            goto(leave)
+        nbytes = size(view) * itemsize
+        # What would keep a much larger array alive is a copy.
+        if node and nbytes > MOSTPLAIN:
+            goto(leave)
+        if node or nbytes <= COPIED and view.FLAGS & 1:
+            count_reader(node, 1)
+            copied = copy_of(view)
+            count_reader(node, -1)
+            release(view)
+            view = copied
+            if not view:
+                goto(clear)
+            is_copied = True
+    if not is_copied and is_there(self.AT_SHOWN):
         # The node's memory is seen by a view from now on, unless another thread has just given it away.
         status = PyObject_SetAttrString(self.AT_SHOWN, exposed, _Py_TrueStruct)
         if self.AT_VALUE is not buffer or status != 0:
@@ -206,12 +311,12 @@ def method___setitem__(self: ptr, arguments: ptr, count: i64) -> ptr:
             goto(slow)
         value = value.AT_VALUE
     at = element(buffer, index)
+    itemsize = bytes_of(kind)
     if at:
         if not is_taken(value, kind):
             goto(slow)
         hold(index)
     else:
-        itemsize = bytes_of(kind)
         if itemsize <= 0:
             goto(slow)
         chosen = selector(index, device)
@@ -252,7 +357,7 @@ def method___setitem__(self: ptr, arguments: ptr, count: i64) -> ptr:
     hold(holder)
     if at:
         store(value, kind, at)
-    else:
+    elif not write_rows(buffer, index, value, kind, itemsize):
         # NumPy lets other threads run while it writes many elements, which may give the Array another node.
         hold(buffer)
         open_memory(buffer, True)
@@ -281,4 +386,4 @@ def subscript_text() -> str:
         for kind, number in KINDS.items()
     ]
     indices = Template(_INDICES).substitute(SIZES="\n".join(sizes))
-    return indices + LARGE + SELECTING + _READING + _WRITING
+    return indices + LARGE + SELECTING + _ROWS + _READING + _WRITING

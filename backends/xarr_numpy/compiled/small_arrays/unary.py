@@ -5,6 +5,11 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
+import numpy as np
+
+from xarr_numpy.compiled.small_arrays import ufunc_calls
+from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS
+
 _SIGNS: Final = """
 @exported
 def method_$METHOD(self: ptr, unused: ptr) -> ptr:
@@ -16,9 +21,11 @@ def method_$METHOD(self: ptr, unused: ptr) -> ptr:
         number = PyFloat_AsDouble(own)
         value = PyFloat_FromDouble($DOUBLE)
     elif is_ndarray(own) and kind_of(own) == 1:
-        hold(own)
-        value = $CALL(own)
-        release(own)
+        value = loop_over_regular(own, null, state.LOOPS.DATA + 8 * $ROW)
+        if not value:
+            hold(own)
+            value = $CALL(own)
+            release(own)
         if not value:
             PyErr_Clear()
             goto(slow)
@@ -63,6 +70,8 @@ _SIGN_METHODS: Final = {
     "__neg__": ("-number", "PyNumber_Negative"),
     "__abs__": ("llvm_fabs_f64(number)", "PyNumber_Absolute"),
 }
+#: NumPy's functions of these, whose loops lie behind those of operators of two operands.
+UFUNCS: Final = {"__neg__": np.negative, "__abs__": np.absolute}
 _NUMBER_METHODS: Final = {
     "__bool__": "PyBool_Type",
     "__float__": "PyFloat_Type",
@@ -77,7 +86,8 @@ def method_text(method: str, fallback: int) -> str:
     more = {"METHOD": method, "FALLBACK": str(fallback)}
     if method in _SIGN_METHODS:
         double, call = _SIGN_METHODS[method]
-        return Template(_SIGNS).substitute(DOUBLE=double, CALL=call, **more)
+        row = ufunc_calls.row_of(len(OPERATORS) + [*UFUNCS].index(method))
+        return Template(_SIGNS).substitute(DOUBLE=double, CALL=call, ROW=row, **more)
     if method == "__pow__":
         return Template(_POWER).substitute(more)
     return Template(_NUMBER).substitute(WANTED=_NUMBER_METHODS[method], **more)

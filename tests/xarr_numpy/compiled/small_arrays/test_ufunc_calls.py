@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,3 +118,90 @@ def test_loops_are_those_of_numpys_functions() -> None:
     assert table[1 + width + KINDS["int64"], 2] == KINDS["bool"]
     assert not table[1 + 2 * width + KINDS["float64"]].any() and not table[1 + KINDS["complex128"]].any()
     assert ufunc_calls.row_of(1) == 3 * (1 + width)
+
+
+FOLDS = ("sum", "prod", "max", "min", "mean", "any", "all")
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(6, 200))
+def test_folds_give_the_bits_of_numpys(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    with np.errstate(all="ignore"):
+        for _ in range(60):
+            shape = tuple(rng.choice([1, 2, 3, 8, 9, 40, 130], rng.integers(1, 4)).tolist())
+            kind = str(rng.choice(["float64", "int64", "bool", "float32", "int16"]))
+            array = rng.normal(size=shape) * np.exp(rng.normal(size=shape) * 4)
+            if rng.random() < 0.3:
+                array = rng.choice([0.0, -0.0, 1.0, np.nan, np.inf, -1.0], shape)
+            array = (
+                np.where(np.isfinite(array), array, 0).astype(kind) if kind[0] != "f" else array.astype(kind)
+            )
+            x, axis = xarr.asarray(array), [None, -1, 0, len(shape) - 1, len(shape)][rng.integers(5)]
+            name = str(rng.choice(FOLDS))
+            try:
+                wanted = getattr(array, name)(axis=axis)
+            except ValueError:
+                with pytest.raises(xarr.errors.AxisError):
+                    getattr(x, name)(axis)
+                continue
+            for got in (getattr(x, name)(axis=axis), getattr(x, name)(axis), getattr(xarr, name)(x, axis)):
+                if name in ("max", "min"):  # of zeros of both signs any
+                    np.testing.assert_array_equal(np.asarray(got), wanted)
+                else:
+                    assert_same(np.asarray(got), wanted)
+
+
+def test_means_make_no_call_of_numpys_functions_in_python() -> None:
+    x, called = xarr.asarray([1.0, 2.0, 6.0]) * 1.0, []
+    x.mean()
+
+    def note(frame: Any, event: str, _: object) -> None:
+        if event == "call" and "numpy" in frame.f_code.co_filename.split(os.sep):
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        mean = x.mean()
+    finally:
+        sys.setprofile(None)
+    assert not called and float(mean) == 3.0 and x.mean().dtype == np.float64
+
+
+def test_functions_of_regular_arrays_give_the_bits_of_numpys() -> None:
+    rng = np.random.default_rng(0)
+    names = (
+        "sqrt",
+        "floor",
+        "absolute",
+        "negative",
+        "sign",
+        "minimum",
+        "maximum",
+        "add",
+        "less",
+        "logical_and",
+    )
+    for _ in range(5):  # the first calls teach the function its ufunc
+        for shape in SHAPES[1:]:
+            one, two = (draw(rng, "float64", shape) for _ in range(2))
+            x, y = (xarr.asarray(each) for each in (one, two))
+            for name in names:
+                ufunc = getattr(np, name)
+                with np.errstate(all="ignore"):
+                    own = [one, two][: ufunc.nin], [x, y][: ufunc.nin]
+                    wanted, got = ufunc(*own[0]), getattr(xarr, name)(*own[1])
+                if name in ("minimum", "maximum"):
+                    np.testing.assert_array_equal(np.asarray(got), wanted)
+                else:
+                    assert_same(np.asarray(got), wanted)
+
+
+def test_only_types_that_are_their_own_results_are_folded() -> None:
+    table = ufunc_calls.fold_table(np.add)
+    assert [*table[1]] == [1, 0, 0] and table[1 + KINDS["float64"], 0] and table[1 + KINDS["int64"], 0]
+    assert not table[1 + KINDS["bool"]].any() and not table[1 + KINDS["float32"]].any()
+    assert [*ufunc_calls.fold_table(np.multiply)[1, :2]] == [1, 1]
+    assert [*ufunc_calls.fold_table(np.maximum)[1, :2]] == [0, 0]
+    assert ufunc_calls.fold_table(np.logical_and)[1 + KINDS["bool"]].any()
+    assert ufunc_calls.table_of(np.matmul) is None is ufunc_calls.table_of(np.where)
+    assert ufunc_calls.table_of(np.sqrt) is not None and ufunc_calls.table_of(np.add.reduce) is not None
