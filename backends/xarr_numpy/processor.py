@@ -88,13 +88,11 @@ class Processor(Target):
     min_alike_kernels: int = 4
     max_shared_code_nanoseconds: int = 10**6
 
-    #: Kernels of a program, or lines of LLVM IR of a loop, from which on its first machine code
-    #: is made without optimisation; nanoseconds for which LLVM optimises a line, and by how many code takes longer that
-    #: it has not optimised, for each that `costs` says.
+    #: Kernels of a program, or lines of LLVM IR of a loop or of a program that is one function, from which on its
+    #: first machine code is made without optimisation; nanoseconds for which LLVM optimises a line, and by how many
+    #: code takes longer that it has not optimised, for each that `costs` says.
     min_quick_kernels: int = 8
-    min_quick_lines: int = 4000
-    #: The same of a whole program that is one function.
-    min_quick_plan_lines: int = 8_000
+    min_quick_lines: int = 500
     optimising_time: float = 30_000.0
     #: Results of formulas in a phase from which on these are functions, which quick code calls.
     min_called_formulas: int = 8

@@ -161,6 +161,7 @@ OTHERS = {
         "_MOST_OPERANDS": "work of the compiler",
         "_FLOAT_CYCLES": "which operand is later: the same order on any machine",
     },
+    "compiler/while_loops/native_loops.py": {"_MOST_WRITTEN": "elements that each read is compared with"},
     "compiler/while_loops/wanted_parts.py": {"_FAR": "beyond all positions"},
     "compiler/while_loops/row_exchanges.py": {"_MOST_ROWS": "updates that one is written as"},
     "compiled/codegen/integer_division.py": {"_FEW_BITS": "what float64 holds"},
@@ -193,7 +194,7 @@ OTHERS = {
     "compiled/loops/sequential.py": {"_KEPT": "programs that are kept"},
     "compiled/plans/matrix_functions.py": {"_NAN": "the bits of no number"},
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
-    "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
+    "compiled/plans/point_loops.py": {"USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/small_arrays/class_slots.py": {
         "_MOST_KEPT": "objects whose memory is kept",
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ QUICKLY = "made by LLVM without optimisation"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Processor, "min_quick_plan_lines", Processor.min_quick_lines)
+def _nothing_compiled() -> None:
     caches: list[Any] = [engine.kernel, templates._template_code, native_step._compile]
     for cache in caches:
         cache.cache_clear()
@@ -112,8 +112,9 @@ def test_quick_code_is_let_go_of(
 
 def optimise_soon(call: Any) -> None:
     """Let the next call of a jitted function optimise, as if calls had taken as long as that takes."""
-    (traced,) = call._cache.values()
-    traced.compile().program.rest.seconds = 0.0
+    program = program_of_call(call)
+    assert isinstance(program, QuickProgram)
+    program.rest.seconds = 0.0
 
 
 def test_optimised_code_is_called_at_once() -> None:
@@ -181,6 +182,19 @@ def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPa
     assert program.rest.is_done
     assert len(calls) > 1
     assert not any(calls)
+
+
+def test_optimised_code_that_the_cache_knows_is_quick_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path))
+    with xarr.config(kernel_cache="on"):
+        for is_quick in (True, False):
+            program = program_of(mix, *vectors())
+            assert isinstance(program, QuickProgram) == is_quick
+            if is_quick:
+                program.rest.seconds = 0.0
+                program(*vectors())
 
 
 def test_errors_name_the_line_before_and_after() -> None:
@@ -287,6 +301,33 @@ def test_a_loop_goes_on_in_optimised_code(monkeypatch: pytest.MonkeyPatch) -> No
     assert [each.tobytes() for each in got] == [each.tobytes() for each in wanted]
     assert loops
     assert not any(loop.is_quick for loop in loops)
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_quick_code_that_runs_long_gives_up(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop takes more steps than was known: what it has written until then is written anew."""
+    monkeypatch.setenv("XARR_THREADS", threads)
+    size = 9 if threads == "1" else 300  # whose products threads share
+    a = np.random.default_rng(3).normal(size=(size, size))
+    counts = (0, 500 if threads == "1" else 100)
+    wanted = [np.asarray(xarr.jit(stretch)(a, a[0], count)) for count in counts]
+    native_step._compile.cache_clear()
+    for name, value in {"min_quick_lines": 1, "max_unpolled_nanoseconds": 10_000}.items():
+        monkeypatch.setattr(Processor, name, value)
+    call = xarr.jit(stretch)
+    with xarr.config(kernel_cache="off"):
+        for count, each in zip(counts, wanted, strict=True):
+            assert np.asarray(call(a, a[0], count)).tobytes() == each.tobytes()
+            (native,) = [part.callee for part in program_of_call(call).parts[1:]]
+            assert native.is_quick == (not count)
+        assert program_of_call(call).origins
+
+
+def program_of_call(call: Any) -> NumpyProgram:
+    (traced,) = call._cache.values()
+    program = traced.compile().program
+    assert isinstance(program, NumpyProgram)
+    return program
 
 
 def test_loops_inside_of_others_are_optimised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

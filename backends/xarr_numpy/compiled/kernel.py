@@ -138,13 +138,13 @@ class CompiledKernel:
             and (may_be_shared or not draft.is_long)
             and (self._constants, is_quick) not in self._template_code.codes
         )
-        # What is long has code with constants later.
-        self.is_quick = is_quick or (self._is_shared and draft.is_long)
         if self._is_shared:
             self._numbers = np.array(self._constants, np.int64)
             self._template_code.text = self._template_code.text or self._functions.shared_module()[0]
         self._code = self._compile(is_quick)
-        if self._is_shared and not is_quick:  # of which the optimised code takes over
+        # What is long has code with constants later.
+        self.is_quick = self._code.is_quick or (self._is_shared and draft.is_long)
+        if self._is_shared and not self._code.is_quick:  # of which the optimised code takes over
             self._template_code.held = self._code
 
     def _compile(self, is_quick: bool) -> llvm_jit.Code:

@@ -65,10 +65,11 @@ if hasattr(os, "register_at_fork"):
 class Code:
     """Loaded machine code and the addresses of its functions, which are good while this object lives.
 
-    `origin` says to people where it comes from and how long that took.
+    `origin` says to people where it comes from and how long that took, `is_quick` whether it is not optimised.
     """
 
     origin = "loaded"
+    is_quick = False
 
     def __init__(self, addresses: dict[str, int], resources: Any) -> None:
         self.addresses = addresses
@@ -157,7 +158,8 @@ def compile_module(
 
     * `serial` - functions whose names end like one of these call many others: calls that say `alwaysinline` become
       copies, and what one stores for the next stays in registers,
-    * `is_quick` - that it is to be made soon, and may run longer; it computes the same,
+    * `is_quick` - that it is to be made soon, and may run longer, unless the cache knows better code; it computes the
+      same,
     * `source` - what `ir` makes the module of, where that is a function: then only if the cache does not know these.
 
     Raises BackendError for text that is not LLVM IR, or lacks one of the functions.
@@ -186,18 +188,26 @@ def _load_cached(
     source: tuple[str, ...],
 ) -> tuple[Code, str]:
     """As `compile_module`, and a text that says where it comes from."""
-    made = "made by LLVM" if level == CODEGEN_LEVEL else "made by LLVM without optimisation"
     cache = object_cache.present()
     parts = (ir,) if isinstance(ir, str) else source
-    key = object_cache.key_of(*parts, target(), f"level {level}", *serial)
-    object_code = None if cache is None else cache.get(key)
-    if object_code is not None:
-        with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
-            return load(object_code, names), "read from the kernel cache"
+    key = object_cache.key_of(*parts, target(), *serial)
+    if cache is not None:
+        for known in sorted({CODEGEN_LEVEL, level}, reverse=True):
+            object_code = cache.get(object_cache.key_of(key, f"level {known}"))
+            if object_code is not None:
+                with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
+                    return _load_of_level(object_code, names, known), "read from the kernel cache"
     object_code = _assemble(ir if isinstance(ir, str) else ir(), serial, level)
     if cache is not None:
-        cache.put(key, object_code)
-    return load(object_code, names), made
+        cache.put(object_cache.key_of(key, f"level {level}"), object_code)
+    made = "made by LLVM without optimisation" if level == QUICK_LEVEL else "made by LLVM"
+    return _load_of_level(object_code, names, level), made
+
+
+def _load_of_level(object_code: bytes, names: list[str], level: int) -> Code:
+    code = load(object_code, names)
+    code.is_quick = level == QUICK_LEVEL
+    return code
 
 
 def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:

@@ -44,6 +44,11 @@ def interrupted(lock: ptr) -> i1:
     lock.ptr[0] = PyEval_SaveThread()
     return raised
 
+# Whether quick code has run for so long, Python's lock not held, that it is better begun anew.
+@inline
+def is_over(lock: ptr, most: i64) -> i1:
+    return most != 0 and lock.ptr[0] is not null
+
 def call_python(lock: ptr, function: ptr, table: ptr) -> i1:
     holds = lock.ptr[0] is null
     if not holds:
@@ -124,8 +129,12 @@ class FunctionCode:
         self._reserved: dict[int, int] = {}
         #: Nanoseconds of what has been written since the loop around it began.
         self.cost = 0.0
+        #: The same of the loops in it, in which Python may handle signals.
+        self.loops_cost = 0.0
         #: The longest time that passes before Python may handle signals.
         self.longest = 0.0
+        #: Whether the function may end with 1 then, its results not written, if `most` is not 0.
+        self.gives_up = False
         #: The addresses of the pool of threads and of the function by which they share a phase, if any is shared.
         self.threads: tuple[str, ...] = ()
         self._count = 0
@@ -142,7 +151,7 @@ class FunctionCode:
         self.lengths: dict[str, int] = {}
         self._inlined = 0
         self.depth = 0
-        #: The loops that have been written, of which the numbers of iterations may be unknown.
+        #: The loops that have been written.
         self.loops = 0
         #: The loop programs of kernels and of loops over points, in the order in which they are first called.
         self.parts: list[Kernel | NativeLoop] = []
@@ -173,9 +182,10 @@ class FunctionCode:
             each if each.endswith(":") else f"  {each}"
             for each in [*entry, "br label %begin", "begin:", *self.lines]
         )
+        over = "over:\n  ret i64 1\n" if self.gives_up else ""
         text = (
             f"define internal i64 @steps(ptr %table, i64 %most, ptr %lock) {ATTRIBUTES} {{\n"
-            f"entry:\n{body}\nraise:\n  ret i64 -1\n}}\n"
+            f"entry:\n{body}\nraise:\n  ret i64 -1\n{over}}}\n"
         )
         return Template(text, tuple(self.numbers), 1, self._slots - 1, "%table")
 
@@ -334,12 +344,21 @@ class FunctionCode:
         self.write(f"store i64 {left}, ptr %budget, align 8")
         self.write(f"br i1 {self.line(f'icmp slt i64 {left}, 0')}, label %{poll}, label %{on}")
         self.begin(poll)
-        raised = self.line("call i1 @interrupted(ptr %lock)")
-        self.write(f"br i1 {raised}, label %raise, label %{reset}")
-        self.begin(reset)
+        self._handle_signals(reset)
         self.write(f"store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8")
         self.jump(on)
         self.begin(on)
+
+    def _handle_signals(self, following: str) -> None:
+        """Let Python handle signals, and begin the block that follows."""
+        if self.gives_up:
+            (ask,) = self.labels("ask")
+            over = self.line("call i1 @is_over(ptr %lock, i64 %most)")
+            self.write(f"br i1 {over}, label %over, label %{ask}")
+            self.begin(ask)
+        raised = self.line("call i1 @interrupted(ptr %lock)")
+        self.write(f"br i1 {raised}, label %raise, label %{following}")
+        self.begin(following)
 
     def launch(self, kernel: Kernel, pointers: list[str]) -> None:
         """Call the functions of a kernel's phases."""
@@ -449,9 +468,7 @@ class FunctionCode:
         self.write(f"%{part}.left = icmp slt i64 %{part}.next, {extent}")
         self.write(f"br i1 %{part}.left, label %{again}, label %{done}")
         self.begin(again)
-        raised = self.line("call i1 @interrupted(ptr %lock)")
-        self.write(f"br i1 {raised}, label %raise, label %{again}.on")
-        self.begin(f"{again}.on")
+        self._handle_signals(f"{again}.on")
         self.jump(part)
         self.begin(done)
         self.cost += shared.work

@@ -98,6 +98,7 @@ class _Native:
             self._code = llvm_jit.compile_module(self.text, names, _SERIAL, is_quick=True)
         else:
             self._code = _compile(self.text, names)
+        self.is_quick = self._code.is_quick
         #: With the code that it is in, which lives as long as a call of it, other code meanwhile or not.
         self._function = self._code, _RUN(self._code.addresses["run"])
 
@@ -107,7 +108,6 @@ class _Native:
             try:
                 if self.is_quick:
                     self._load(is_quick=False)
-                    self.is_quick = False
             finally:
                 self._lock.release()
 
@@ -275,14 +275,18 @@ class NativePlan(_Native):
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
         ]
         code = plan_code.emit_plan(plan, schedule, limits)
-        quick_lines = PROCESSOR.min_quick_plan_lines if may_be_quick else None
-        super().__init__(code, types, quick_lines=quick_lines)
+        super().__init__(code, types, quick_lines=PROCESSOR.min_quick_lines if may_be_quick else None)
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
-        """The results; those that are arguments are these themselves."""
+        """The results; those that are arguments are these themselves.
+
+        Quick code that runs for a while gives up, and optimised code begins anew.
+        """
         own = [pool.empty(*spec) for spec in self._specs]
         table, arena, held = self._fill([np.asarray(operand) for operand in operands], own)
-        self._run(table, 0, arena)
+        if self._run(table, int(self.is_quick), arena):
+            self.optimise()
+            self._run(table, 0, arena)
         del held
         made = dict(zip(self._own, own, strict=True))
         return tuple(
@@ -306,7 +310,7 @@ class NativePlan(_Native):
     def _load(self, is_quick: bool) -> None:
         super()._load(is_quick)
         # Quick code is never one built-in function, whose calls nobody would time.
-        self.direct = None if is_quick or not self._has_entry else self._direct()
+        self.direct = None if self.is_quick or not self._has_entry else self._direct()
 
     def _direct(self) -> DirectCall:
         run = builtin.function(self._code.addresses["entry"], self._statics, self._fail, self._code)

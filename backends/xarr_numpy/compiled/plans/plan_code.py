@@ -77,7 +77,7 @@ class PlanCode:
     * `checks` - which check failed where the function gives -2, -3 …; the value for which it did begins the arena, an
       int64,
     * `parts` - the loop programs of kernels and of loops over points in it,
-    * `nanoseconds` - of a call, or of an iteration of the loop, about; infinite with loops inside.
+    * `nanoseconds` - of a call, or of an iteration of the loop, about; infinite for one with loops inside.
     """
 
     text: str
@@ -124,7 +124,8 @@ def _refuse_more_memory(step: Step, in_machine_code: int, in_python: int) -> Non
 
 
 def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> PlanCode:
-    """The module of a plan, of which `run` gives 0; raises NotNative as `emit`.
+    """The module of a plan, of which `run` gives 0, or for another `most` than 0 nothing but a 1 where it has run for a
+    while; raises NotNative as `emit`.
 
     `limits` says up to how much work operations in no group are loops, outside of the loops of the plan.
     """
@@ -211,6 +212,7 @@ class _PlanWriter(PlanMemory):
         results = {k: self.slot()[0] for k in own}
         self._begin()
         self._outermost = plan, None
+        self.gives_up = True
         self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))])
         self.write("ret i64 0")
         return self._module(range(len(arguments)), own, frozenset())
@@ -229,9 +231,9 @@ class _PlanWriter(PlanMemory):
         budget = PROCESSOR.max_unpolled_nanoseconds if is_long else PROCESSOR.min_unlocked_nanoseconds
         head = ["%budget = alloca i64, align 8", f"store i64 {budget}, ptr %budget, align 8"]
         head += ["%first = call i1 @interrupted(ptr %lock)"] if is_long else []
-        time = max(self.longest, self.cost) if self.loops == loops else inf
+        time = max(self.longest, self.cost + self.loops_cost) if self.gives_up or self.loops == loops else inf
         # Loops are better off with constants, and so is what runs long.
-        may_share = not loops and time <= PROCESSOR.max_shared_code_nanoseconds
+        may_share = not self.loops and time <= PROCESSOR.max_shared_code_nanoseconds
         module, numbers = self.module_of(head, may_share)
         memory = tuple(inputs), tuple(own), in_place, self.arena
         rest = tuple(self.statics), tuple(self.checks), tuple(self.parts)
@@ -249,7 +251,8 @@ class _PlanWriter(PlanMemory):
         that which is copied there after an iteration, if there are three, of those of the next two iterations.
         """
         head, test, body, done = self.labels("head", "test", "body", "done")
-        before, outer_cost, self.cost = self.label, self.cost, 0.0
+        before, outer_costs = self.label, (self.cost, self.loops_cost)
+        self.cost = self.loops_cost = 0.0
         outer_limits, self.limits = self.limits, PROCESSOR
         self.depth += 1
         self.loops += 1
@@ -287,7 +290,9 @@ class _PlanWriter(PlanMemory):
                 ]
         self.lines[position:position] = phis
         self.begin(done)
-        self.cost, self.limits = outer_cost, outer_limits
+        spent = (step.iterations or point_loops.USUAL_ITERATIONS) * (self.cost + self.loops_cost)
+        self.cost, self.loops_cost = outer_costs[0], outer_costs[1] + spent
+        self.limits = outer_limits
         self.depth -= 1
         return now, f"%{head}.n"
 

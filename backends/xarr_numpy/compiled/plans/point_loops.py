@@ -15,7 +15,7 @@ from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.processor import PROCESSOR
 
 #: Iterations of a loop of which that is not known.
-_USUAL_ITERATIONS = 100
+USUAL_ITERATIONS = 100
 
 
 def write(
@@ -48,18 +48,19 @@ def write(
                 old = new
         code.write(f"store ptr {old}, ptr {slots[k]}, align 8")
     most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
-    usual = min(most, iterations or _USUAL_ITERATIONS)
+    usual = min(most, iterations or USUAL_ITERATIONS)
     if _points(loop, usual).plan_in_threads() is None:
         most = min(most, _steps_together(loop) or most)
     if iterations is not None and iterations < most:
         _chunk(code, loop, prefix, table, control, most, iterations)
         return
     nanoseconds = most * _step_time(loop)
+    code.loops_cost += max(0, (iterations or USUAL_ITERATIONS) - most) * _step_time(loop)
     code.longest = max(code.longest, nanoseconds)
     chunk, on, done = code.labels("chunk", "on", "done")
     code.jump(chunk)
     code.begin(chunk)
-    steps = _chunk(code, loop, prefix, table, control, most, min(most, iterations or _USUAL_ITERATIONS))
+    steps = _chunk(code, loop, prefix, table, control, most, min(most, iterations or USUAL_ITERATIONS))
     code.write(f"br i1 {code.line(f'icmp slt i64 {steps}, {most}')}, label %{done}, label %{on}")
     code.begin(on)
     for k, new in enumerate(after):

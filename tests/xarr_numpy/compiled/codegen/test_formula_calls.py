@@ -127,7 +127,7 @@ def test_bits_do_not_depend_on_functions(
     limits = {"functions": MOST, "quick": MOST, "inline": 10**9}
     for name, least in limits.items():
         monkeypatch.setattr(Processor, "min_called_formulas", least)
-        monkeypatch.setattr(Processor, "min_quick_plan_lines", 0 if name == "quick" else 10**9)
+        monkeypatch.setattr(Processor, "min_quick_lines", 0 if name == "quick" else 10**9)
         for cache in caches:
             cache.cache_clear()
         texts.clear()

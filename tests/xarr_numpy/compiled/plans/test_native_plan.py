@@ -21,6 +21,7 @@ from xarr.base.host.memory import Lease
 pytest.importorskip("llvmlite")
 
 from xarr_numpy.compiled.cpython_abi import struct_offsets
+from xarr_numpy.processor import Processor
 
 pytestmark = [
     pytest.mark.usefixtures("on_numpy", "fused"),
@@ -28,6 +29,12 @@ pytestmark = [
 ]
 
 RNG = np.random.default_rng(23)
+
+
+@pytest.fixture(autouse=True)
+def _optimised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick code is not called as a built-in function."""
+    monkeypatch.setattr(Processor, "min_quick_lines", 10**9)
 
 
 def whole(*shape: int) -> np.ndarray[Any, Any]:
