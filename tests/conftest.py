@@ -47,7 +47,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of each test so many cases, and more only where these do not have each value of its lists: for other "
         "settings, which are about the lines that run",
     )
-    parser.addoption("--at-most", type=int, help="of each test so many cases, whatever its lists hold")
     parser.addoption(
         "--seconds",
         type=float,
@@ -76,8 +75,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _keep(config, items, [item for item in items if not item.get_closest_marker("thorough")])
     if config.getoption("--cases"):
         _keep_few(config, items, items, _values_of, config.getoption("--cases"))
-    elif config.getoption("--at-most"):
-        _keep_few(config, items, items, _values_of, config.getoption("--at-most"), times=0)
     elif not config.getoption("--thorough"):
         sampled = [item for item in items if item.get_closest_marker("sampled")]
         _keep_few(config, items, sampled, _entries_of, 8, times=2)
