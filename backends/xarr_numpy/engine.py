@@ -2,6 +2,10 @@
 
 The answer depends on the graph and on `config.fusion` alone, never on how often something ran before, so
 that a program gives the same bits each time.
+
+A program of Python calls machine code of four kinds: `CompiledKernel` for a group; `LoopKernel` for a loop of points,
+`IteratedKernel` for one that repeats a group, `NativeLoopStep` for any other.  `NativePlan` is a small program as one
+function, which has the text of all these in it (`compiled/plans/plan_code.py`), as loops have that of loops inside.
 """
 
 from __future__ import annotations
