@@ -38,6 +38,22 @@ def test_each_user_has_its_own() -> None:
     assert [result.type for result in repeated.results] == [result.type for result in graph.results]
 
 
+def test_what_is_made_of_numbers_alone_is_no_array() -> None:
+    """Of a remainder by a number each user compares that with 0 itself."""
+
+    def function(x: Any, y: Any) -> Any:
+        divisor = lax.full_like(x, 7)
+        sign = lax.lt(divisor, lax.full_like(x, 0))
+        return lax.select(sign, lax.neg(x), x), lax.reduce_max(lax.select(sign, y, lax.neg(y)), (0,))
+
+    graph = trace(function, "s64[40]", "s64[40]")
+    repeated = repeat_positions(graph)
+    assert [sum(isinstance(node.op, ops.Compare) for node in each.nodes) for each in (graph, repeated)] == [
+        1,
+        2,
+    ]
+
+
 def test_what_two_users_share_is_computed_by_both() -> None:
     """The greatest of an index and the least of its negation: of the positions that both begin with."""
 

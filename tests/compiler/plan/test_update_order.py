@@ -9,6 +9,7 @@ import pytest
 
 import xarr
 from xarr import lax
+from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.plan.overwriting import is_update
 from xarr.compiler.plan.update_order import reads_before_updates
 from xarr.ir import ops
@@ -55,6 +56,36 @@ def test_a_read_moves_before_an_update() -> None:
 def test_what_needs_an_update_stays_behind_it() -> None:
     graph = graph_of(reread, "f64[9]", "s64[]", "s64[]")
     assert late_reads(tuple(reads_before_updates(graph))) == late_reads(graph.nodes) == 1
+
+
+def read_at_checks(x: Any, i: Any, j: Any) -> Any:
+    """The old array is read at an index that is checked behind the update, as is one at which the new one is read."""
+    new = lax.dynamic_update_slice(x, lax.dynamic_slice(x, (0,), (1,)), (i,))
+    return new, new[j] - x[i + j]
+
+
+def test_checks_of_indices_move_in_their_order() -> None:
+    graph = graph_of(read_at_checks, "f64[9]", "s64[]", "s64[]")
+    order = reads_before_updates(graph)
+    calls = [node for node in order if checks_indices(node)]
+    assert len(calls) == 2 and calls == [node for node in graph.nodes if checks_indices(node)]
+    (update,) = (node for node in order if is_update(node))
+    (read,) = (
+        each for each in order if each.operands[:1] == graph.parameters[:1] and calls[1] in each.operands
+    )
+    assert order.index(read) < order.index(update) < graph.nodes.index(read)
+
+
+def test_what_is_seen_keeps_checks_where_they_are() -> None:
+    """A function of the user runs before a check that raises after it."""
+
+    def print_between(x: Any, i: Any, j: Any) -> Any:
+        new = lax.dynamic_update_slice(x, lax.dynamic_slice(x, (0,), (1,)), (i,))
+        xarr.debug.print("{}", new[0])
+        return new, x[j]
+
+    graph = graph_of(print_between, "f64[9]", "s64[]", "s64[]")
+    assert list(reads_before_updates(graph)) == list(graph.nodes)
 
 
 @pytest.mark.parametrize("size, moves", [(4, True), (5, False)])

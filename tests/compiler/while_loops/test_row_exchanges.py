@@ -165,6 +165,12 @@ CHOICES: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
     "otherwise": (lambda c, a, i: xarr.where(c, a, a.at[i].add(3)), True),
     "rows one after the other": (lambda c, a, i: xarr.where(c, a.at[i].set(1).at[0].set(a[i]), a), True),
     "of another array": (lambda c, a, i: xarr.where(c, (a * 2).at[i].set(0), a * 2), True),
+    "several rows": (lambda c, a, i: xarr.where(c, a.at[xarr.stack([i, i, 0 * i])].set(a[1:4]), a), True),
+    "unless, several": (lambda c, a, i: xarr.where(c, a, a.at[xarr.stack([i, 0 * i]), 1].add(5)), True),
+    "of unsigned numbers": (
+        lambda c, a, i: xarr.where(c, a.at[xarr.stack([i, 0 * i]).astype("uint8")].set(3), a),
+        False,
+    ),
     "of what is not chosen": (lambda c, a, i: xarr.where(c, a.at[i].set(0), a * 2), False),
     "used elsewhere": (lambda c, a, i: (lambda b: xarr.where(c, b, a) + b)(a.at[i].set(9)), False),
     "element by element": (lambda c, a, i: xarr.where(a > 2, a.at[i].set(0), a), False),

@@ -36,7 +36,13 @@ from xarr.compiler.fusion.groups import (
 from xarr.compiler.fusion.joined_reductions import is_short_or_repeated, join_reduction, kept_shape
 from xarr.compiler.fusion.partial_updates import placement
 from xarr.compiler.fusion.scan_windows import reduces_rows, scan_axis
-from xarr.compiler.fusion.scatter_windows import can_accumulate, has_rows
+from xarr.compiler.fusion.scatter_windows import (
+    can_accumulate,
+    has_rows,
+    is_sparse,
+    reads_elsewhere,
+    updates_by_array,
+)
 from xarr.compiler.passes.inner_products import products_inside
 from xarr.compiler.passes.rewritten_reductions import move_sqrt_after_min
 from xarr.compiler.target import Target
@@ -100,6 +106,8 @@ class _Fuser:
         self.arrays: set[Node] = set()
         #: The positions in the graph of a group's first and last member.
         self.spans: dict[Group, tuple[int, int]] = {}
+        self.updates = updates_by_array(graph)
+        self.reads = reads_elsewhere(graph, self.updates) if self.updates else set()
         #: Positions that a group reaches over.
         self.joined = JoinedPositions(len(graph.nodes))
         self.order = {node: position for position, node in enumerate(graph.nodes)}
@@ -180,12 +188,23 @@ class _Fuser:
                 and self._fits_inputs(node, group)
             )
             in_order = _reads_in_order(node, along, group, self.target)
-            if has_space and in_order and not _is_searched(node, users, group):
+            is_apart = self._comes_before(node, group) or _is_searched(node, users, group)
+            if has_space and in_order and not is_apart:
                 group.along[node], group.paths[node] = along, paths
                 self.groups.setdefault(node, []).append(group)
             else:
                 everywhere = False
         return everywhere
+
+    def _comes_before(self, node: Node, group: Group) -> bool:
+        """Whether a node is computed before a group, so that an update may write over the array that the node reads."""
+        if node not in self.reads:
+            return False
+        if group.scatter is not None:
+            return is_sparse(group.scatter)
+        array = node.operands[0]
+        is_part = isinstance(node.op, ops.Gather) and 2 * node.tensor_type.size <= array.tensor_type.size
+        return is_part and any(self._leads_to([each], group) for each in self.updates.get(array, ()))
 
     def _fits_inputs(self, node: Node, group: Group) -> bool:
         """Whether a group that a node is copied into has not too many inputs then; of two at most it has not."""
@@ -221,6 +240,8 @@ class _Fuser:
         if len(group.along) >= self.target.max_group_members:
             return False
         if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
+            return False
+        if self._comes_before(node, group):
             return False
         paths = group.paths_to(node, users)
         if len(paths) > self.target.max_paths:

@@ -1,4 +1,4 @@
-"""Arrays that are made of positions and single elements alone, as `clip(k - arange(n), 0, n - 1)`: one for each user.
+"""Arrays that are made of positions or single elements alone, as `clip(k - arange(n), 0, n - 1)`: one for each user.
 
 A group computes them as it goes along, in a few operations an element; one array for several groups would be stored
 and loaded, and an index that is loaded may be any.
@@ -21,7 +21,7 @@ _MOST_USERS: Final = 4
 
 def repeat_positions(graph: Graph) -> Graph:
     """The graph in which users of what is made of positions compute it themselves; the same one if there is nothing."""
-    if ops.Iota not in graph.op_classes:
+    if graph.op_classes.isdisjoint((ops.Iota, ops.BroadcastInDim)):
         return graph
     counts = _operation_counts(graph)
     repeated = {node for node, users in _users(graph, counts).items() if 1 < len(users) <= _MOST_USERS}
@@ -53,8 +53,7 @@ def _operation_counts(graph: Graph) -> dict[Node, int]:
         if not _is_cheap(node):
             continue
         parts = [counts.get(each, 0 if _is_free(each) else _MOST_OPERATIONS) for each in node.operands]
-        has_positions = any(each in counts or isinstance(each.op, ops.Iota) for each in node.operands)
-        if has_positions and sum(parts) < _MOST_OPERATIONS:
+        if sum(parts) < _MOST_OPERATIONS:
             counts[node] = sum(parts) + 1
     return counts
 

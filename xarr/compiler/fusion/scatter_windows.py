@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.target import Target
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.operands_first import reach
 
 
@@ -21,6 +22,37 @@ def computes(node: Node) -> bool:
         return False
     held = all(map(elements.is_held, (node, *node.operands)))
     return held and all(elements.computes(each) for each in op.update_computation.nodes)
+
+
+def is_sparse(node: Node) -> bool:
+    """Whether a scatter writes no more than half of as many elements as its array has."""
+    return 2 * node.operands[2].tensor_type.size <= node.tensor_type.size
+
+
+def updates_by_array(graph: Graph) -> dict[Node, list[Node]]:
+    """The arrays that updates and sparse scatters write parts of, and what does so, which may be in their memory."""
+    updates: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        is_update = isinstance(node.op, ops.DynamicUpdateSlice | ops.StridedUpdate)
+        if is_update or (computes(node) and is_sparse(node)):
+            updates.setdefault(node.operands[0], []).append(node)
+    return updates
+
+
+def reads_elsewhere(graph: Graph, arrays: Container[Node]) -> set[Node]:
+    """The nodes that read any elements of these arrays: gathers, and what is computed element by element of all.
+
+    A scatter that computes them as it goes along can not write over such an array, and has to copy it.
+    """
+    reads: set[Node] = set()
+    whole: set[Node] = set()
+    for node in graph.nodes:
+        if any(operand in arrays or operand in whole for operand in node.operands):
+            if isinstance(node.op, ops.Gather):
+                reads.add(node)
+            elif node.op.is_elementwise or node.op.moves:
+                whole.add(node)
+    return reads | whole
 
 
 def has_rows(node: Node, target: Target) -> bool:

@@ -43,30 +43,48 @@ def is_update(node: Node) -> bool:
     return isinstance(node.op, ops.DynamicUpdateSlice | ops.StridedUpdate) and bool(node.shape)
 
 
+def updated_array(node: Node) -> Node | None:
+    """The array of which an update, or a group with a scatter, writes a part of a copy; None for all else."""
+    if is_update(node):
+        return node.operands[0]
+    if not isinstance(node.op, ops.Fusion):
+        return None
+    graph = node.op.computation
+    for result in graph.results:
+        if isinstance(result.op, ops.Scatter) and result.operands[0] in graph.parameters:
+            return node.operands[graph.parameters.index(result.operands[0])]
+    return None
+
+
 def is_beside(step: Step, view: int) -> bool:
     """Whether a step that writes over its first input reads a view of that input where it does not write."""
-    return (
-        isinstance(step.node.op, ops.DynamicUpdateSlice)
-        and step.inputs[1] == view
-        and step.inputs.count(view) == 1
-        and _source_beside(step.node) is not None
-    )
+    is_update = isinstance(step.node.op, ops.DynamicUpdateSlice) and step.inputs[1] == view
+    return is_update and step.inputs.count(view) == 1 and _is_source_beside(step.node)
 
 
-def _source_beside(node: Node) -> list[Node] | None:
-    """The views from the update of a node back to a part of the array that it updates, if the two have no element in
-    common; None if they may have.
-    """
-    if not is_update(node) or isinstance(node.op, ops.StridedUpdate):
-        return None
-    array, source, *starts = node.operands
+def writes_over_source(node: Node) -> bool:
+    """Whether an update writes a part of an array to where another part lies, and these may have elements in common."""
+    return bool(_list_source_views(node)) and not _is_source_beside(node)
+
+
+def _is_source_beside(node: Node) -> bool:
+    views = _list_source_views(node)
+    part = views[-1].op if views else None
+    if not isinstance(node.op, ops.DynamicUpdateSlice) or not isinstance(part, ops.Slice):
+        return False
+    return _are_apart(node, node.operands[2:], part)
+
+
+def _list_source_views(node: Node) -> list[Node]:
+    """The views from what an update writes back to the array of which it writes a part; none if it is no part of it."""
+    if not is_update(node):
+        return []
+    array, source = node.operands[:2]
     views = []
-    while source.op.is_view:
+    while source.op.is_view and source is not array:
         views.append(source)
-        if isinstance(source.op, ops.Slice) and source.operands[0] is array:
-            return views if _are_apart(node, starts, source.op) else None
         (source,) = source.operands
-    return None
+    return views if source is array else []
 
 
 def _are_apart(node: Node, starts: Sequence[Node], part: ops.Slice) -> bool:
@@ -104,11 +122,11 @@ def updated_values(body: Graph, min_bytes: int) -> tuple[int, ...]:
 
 
 def _is_needed_once(old: Node, new: Node, uses: Counter[Node]) -> bool:
-    """Whether nothing but a node uses a value; an update may use another part of it too, that nothing else uses."""
+    """Whether nothing but a node uses a value; an update may use a part of it too, that nothing else uses."""
     if uses[old] == 1:
         return True
-    source = _source_beside(new)
-    return uses[old] == 2 and source is not None and all(uses[each] == 1 for each in source)
+    views = _list_source_views(new)
+    return uses[old] == 2 and bool(views) and all(uses[each] == 1 for each in views)
 
 
 def _is_over(old: Node, new: Node, min_bytes: int) -> bool:

@@ -17,6 +17,7 @@ from xarr.compiler.plan.overwriting import (
     is_update,
     overwrites,
     updated_values,
+    writes_over_source,
 )
 from xarr.compiler.plan.ownership import shared_buffers
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Remarks, Step, no_remarks
@@ -241,7 +242,14 @@ class _Planner:
     def _update(self, node: Node) -> None:
         if is_update(node):
             self.may_overwrite = True
-            self._call(program_plan.Update, node)
+            inputs = self._inputs(node.operands)
+            if self.is_body and self.maker.views and writes_over_source(node):
+                source = node.operands[1].tensor_type
+                copy = self._array(source, len(self.steps))
+                self._add(program_plan.Copy(node, inputs[1:2], (copy,), source.nbytes))
+                inputs = (inputs[0], copy, *inputs[2:])
+            self.numbers[node] = output = self._array(node.tensor_type, len(self.steps))
+            self._add(program_plan.Update(node, inputs, (output,)))
         else:
             self._compute(node)
 

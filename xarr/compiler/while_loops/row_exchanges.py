@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xarr.ir import ops
-from xarr.ir.constants import constant
+from xarr.ir.constants import constant, full
 from xarr.ir.graph import Graph, Node, rewritten
 
 #: Rows that are moved, at most.
 _MOST_ROWS: Final = 4
+_UPDATES: Final = frozenset((ops.DynamicUpdateSlice, ops.Scatter))
 
 
 class _Move(NamedTuple):
@@ -50,7 +51,7 @@ def _update_rows(node: Node, operands: tuple[Node, ...]) -> Node | None:
 
 def update_under_conditions(graph: Graph) -> Graph:
     """The graph in which parts of arrays are chosen, and written, where arrays with other parts were."""
-    if ops.DynamicUpdateSlice not in graph.op_classes or ops.Select not in graph.op_classes:
+    if ops.Select not in graph.op_classes or graph.op_classes.isdisjoint(_UPDATES):
         return graph
     uses = Counter(operand for node in graph.nodes for operand in node.operands)
     uses.update(graph.results)
@@ -67,24 +68,43 @@ def update_under_conditions(graph: Graph) -> Graph:
             scalar = operands[0] if not operands[0].shape else operands[0].operands[0]
             result = operands[3 - side]
             for update in [*_last(operands[side], len(updates))][::-1]:
-                _, part, *starts = update.operands
-                kept = Node(ops.DynamicSlice(part.shape), (result, *starts))
-                chosen = (part, kept) if side == 1 else (kept, part)
-                wide = Node(ops.BroadcastInDim(part.shape, ()), (scalar,))
-                result = Node(
-                    ops.DynamicUpdateSlice(), (result, Node(ops.Select(), (wide, *chosen)), *starts)
-                )
+                result = _update_if(scalar, side == 1, update, result)
             return result
         return None
 
     return rewritten(graph, rule)
 
 
+def _update_if(condition: Node, wanted: bool, update: Node, array: Node) -> Node:
+    """An update of an array where a condition is as wanted; else it writes what is there, or to no element."""
+    _, part, *starts = update.operands
+    if isinstance(update.op, ops.Scatter):
+        indices, updates = part, starts
+        chosen = _choose_if(condition, wanted, indices, full(-1, indices.shape, indices.dtype))
+        return Node(update.op, (array, chosen, *updates))
+    kept = Node(ops.DynamicSlice(part.shape), (array, *starts))
+    return Node(ops.DynamicUpdateSlice(), (array, _choose_if(condition, wanted, part, kept), *starts))
+
+
+def _choose_if(condition: Node, wanted: bool, one: Node, other: Node) -> Node:
+    """One array where a scalar is as wanted, else the other one."""
+    wide = Node(ops.BroadcastInDim(one.shape, ()), (condition,))
+    return Node(ops.Select(), (wide, one, other) if wanted else (wide, other, one))
+
+
+def _is_left_out(node: Node) -> bool:
+    """Whether a scatter of one array writes nowhere with indices of -1."""
+    op = node.op
+    is_one = isinstance(op, ops.Scatter) and len(node.operands) == 3 and op.scatter_dims_to_operand_dims
+    return bool(is_one) and node.operands[1].dtype.kind == "i"
+
+
 def _updates_alone(node: Node, base: Node, uses: Counter[Node]) -> list[Node]:
     """The updates from a node back to the array that they update, if nothing else uses them."""
     updates = []
     while node is not base:
-        if not isinstance(node.op, ops.DynamicUpdateSlice) or not node.shape or uses[node] > 1:
+        is_one = isinstance(node.op, ops.DynamicUpdateSlice) or _is_left_out(node)
+        if not is_one or not node.shape or uses[node] > 1:
             return []
         updates.append(node)
         node = node.operands[0]

@@ -24,25 +24,29 @@ PART = 40
 
 
 def loop_of(function: Callable[..., Any], *arguments: Any) -> LoopStep:
-    plan = xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan")
+    plan = xarr.jit(function).lower(*xarr.tree.map(xarr.asarray, arguments)).stage("plan")
     assert isinstance(plan, Plan)
     (loop,) = (step for step in plan.steps if isinstance(step, LoopStep))
     return loop
 
 
-def in_place(step: Callable[[Any, Any], Any]) -> bool:
-    """Whether a loop carries the array that `step` changes in place."""
+def in_place(step: Callable[[Any, Any], Any], *arrays: Any) -> bool:
+    """Whether a loop carries the array that `step` changes, or several, in place."""
 
     def function(x: Any) -> Any:
         return lax.fori_loop(0, 4, step, x)
 
-    x = np.arange(SIZE)
+    x = arrays or np.arange(SIZE)
     with xarr.config(fusion="off"):
-        wanted = xarr.jit(function)(xarr.asarray(x))
-    assert_same(xarr.jit(function)(xarr.asarray(x)), wanted)
+        wanted = xarr.jit(function)(xarr.tree.map(xarr.asarray, x))
+    got = xarr.jit(function)(xarr.tree.map(xarr.asarray, x))
+    for one, other in zip(xarr.tree.leaves(got), xarr.tree.leaves(wanted), strict=True):
+        assert_same(one, other)
     loop = loop_of(function, x)
-    (number,) = (k for k, each in enumerate(loop.body.parameters) if loop.body.buffers[each].type.shape)
-    return number in carries_in_place(loop, 1)
+    pairs = enumerate(zip(loop.body.parameters, loop.body.results, strict=True))
+    numbers = [k for k, (old, new) in pairs if old != new and loop.body.buffers[old].type.shape]
+    assert len(numbers) == max(1, len(arrays))
+    return carries_in_place(loop, 1).issuperset(numbers)
 
 
 def swap(i: Any, x: Any) -> Any:
@@ -98,6 +102,63 @@ def test_one_memory_is_enough_if_nothing_needs_the_old_array(step: Callable[...,
     assert in_place(step) == wanted
 
 
+def some(i: Any, first: int = 0) -> Any:
+    """Indices that come twice."""
+    return (xarr.asarray([3, 50, 3, 17, 98]) * (i + 1) + first) % SIZE
+
+
+#: Steps that write parts of an array which they read; of a matrix, or of two arrays.
+PARTS: dict[str, Callable[..., Any]] = {
+    "of what is there": lambda i, x: x.at[some(i)].set(x[some(i)] * 2 + i),
+    "of other parts": lambda i, x: x.at[some(i)].add(x[some(i, 1)] - x[some(i, 2)]),
+    "greatest": lambda i, x: x.at[some(i)].max(x[some(i, 9)]),
+    "dropped": lambda i, x: x.at[some(i) + i].set(x.at[some(i) + i].get(mode="clip") + 1, mode="drop"),
+    "one after the other": lambda i, x: x.at[some(i)].set(x[some(i, 3)]).at[some(i, 3)].set(x[some(i)]),
+    "under a condition": lambda i, x: xarr.where(i % 2 == 0, x.at[some(i)].add(x[some(i, 5)]), x),
+    "unless": lambda i, x: xarr.where(i % 2 == 0, x, x.at[some(i)].set(i).at[some(i, 5)].add(x[i])),
+    "shifted": lambda i, x: x.at[1:31].set(x[:30]).at[0].set(i),
+    "reversed": lambda i, x: x.at[5:25].set(x[15:35][::-1] + x[i]),
+}
+MATRICES: dict[str, Callable[..., Any]] = {
+    "rows": lambda i, x: x.at[some(i)[:3] % 10].set(x[some(i, 7)[2:] % 10] + 1),
+    "exchanged rows": lambda i, x: x.at[xarr.stack([i, i + 3])].set(x[xarr.stack([i + 3, i])]),
+    "columns": lambda i, x: x.at[:, some(i)[:3] % 10].multiply(x[:, some(i, 7)[2:] % 10]),
+    "elements": lambda i, x: x.at[some(i) % 10, some(i, 4) % 10].set(x[some(i, 4) % 10, some(i) % 10]),
+    "shifted": lambda i, x: x.at[2:6, 1:].set(x[3:7, :-1]),
+}
+PAIRS: dict[str, Callable[..., Any]] = {
+    "exchanged": lambda i, s: (s[0].at[some(i)].set(s[1][some(i)]), s[1].at[some(i)].set(s[0][some(i)])),
+    "elsewhere": lambda i, s: (
+        s[0].at[some(i)].add(s[1][some(i, 8)]),
+        s[1].at[some(i, 1)].set(s[0][some(i)]),
+    ),
+    "read behind": lambda i, s: (s[0].at[some(i)].add(1), s[1].at[i].set(xarr.sum(s[0][some(i, 1)]))),
+    "differences": lambda i, s: (
+        (new := s[0].at[some(i)].set(i)),
+        s[1].at[some(i)].set(new[some(i, 50)] - s[0][some(i, 1)]),
+    ),
+    "of one element": lambda i, s: (
+        (new := s[0].at[some(i)].set(i)),
+        s[1].at[i].set(new[some(i)[3]] - s[0][some(i)[1]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_read_before_they_are_written(name: str) -> None:
+    assert in_place(PARTS[name])
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_parts_of_matrices_are_read_before_they_are_written(name: str) -> None:
+    assert in_place(lambda i, s: (MATRICES[name](i, s[0]),), np.arange(200).reshape(10, 20) % 7)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_parts_of_two_arrays_are_read_before_they_are_written(name: str) -> None:
+    assert in_place(PAIRS[name], np.arange(SIZE), np.arange(SIZE) ** 2)
+
+
 class Steps:
     """Random steps of a body over two vectors and a matrix, of which some keep what others change."""
 
@@ -114,7 +175,8 @@ class Steps:
             at, number = (i + where) % SIZE, what % 2
             array, other, matrix = values[number], values[1 - number], values[2]
             value = kept[how % len(kept)]
-            match kind % 10:
+            some = (where + how * xarr.arange(5)) % SIZE
+            match kind % 17:
                 case 0 | 1:
                     values[number] = array.at[at].set(value + other[(at + how) % SIZE])
                 case 2:
@@ -129,6 +191,23 @@ class Steps:
                     kept.append(matrix[at, how % SIZE])
                 case 7:
                     kept.append(xarr.sum(array[1:] * other[:-1]))
+                case 10:
+                    values[number] = array.at[some].set(array[(some * 3 + at) % SIZE] + value)
+                case 11:
+                    values[number] = array.at[some].add(other[some] - array[some])
+                case 12:
+                    values[2] = matrix.at[some].set(matrix[some[::-1]] + array[at])
+                case 13:
+                    values[number] = xarr.where((value + i) % 2 == 0, array.at[some].add(array[at]), array)
+                case 14:
+                    values[number] = array.at[1:30].set(array[:29])
+                    values[2] = matrix.at[how % 9 :, 1:].set(matrix[: SIZE - how % 9, :-1])
+                case 15:
+                    values[number] = array.at[some].set(other[some[::-1]])
+                    values[1 - number] = other.at[some].set(array[some])
+                case 16:
+                    values[number] = array.at[some].set(array[some] * 2)
+                    kept.append(values[number][how % SIZE] - array[at])
                 case 8 if self.branch is not None:
                     order = [(0, 1, 2), (1, 0, 2)][how % 2]
                     branches = (
