@@ -139,8 +139,9 @@ class Processor(Target):
     #: Of a call of LAPACK, or of BLAS, besides its products.
     lapack_call_time: float = 200.0
     blas_call_time: float = 50.0
-    #: Of a comparison of a sort, and what it moves.
+    #: Of a comparison of a sort, and what it moves; of an element of rows of integers.
     comparison_time: float = 3.0
+    sorted_element_time: float = 25.0
 
     def runs_blocks(self) -> bool:
         return super().runs_blocks() and count() <= PROCESSOR.max_block_processors

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from xarr.compiler.target import Target
 from xarr.ir import ops
+from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node
 from xarr.ir.operands_first import reach
+
+_INT64: Final = np.dtype(np.int64)
+_FLOATS: Final = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,45 @@ def is_order(comparator: Graph) -> bool:
         column.total or key.dtype.kind in "iub"
         for key, column in zip(order.key.results, order.columns, strict=True)
     )
+
+
+def integer_keys(node: Node) -> list[Node] | None:
+    """For each column of a sort an int64 for each element, ascending in the order of that column.
+
+    None where they do not say all: of a comparator that is no order, and of floats with bits that are none of NumPy's.
+    """
+    comparator = node.op.expect(ops.Sort).comparator
+    order = order_of(comparator)
+    if order is None or not is_order(comparator):
+        return None
+    keys = []
+    for value, column in zip(order.key.results, order.columns, strict=True):
+        key = ops.Map((0,), Graph(order.key.parameters, [value])).decompose(*node.operands)
+        if key is None or (key.dtype.kind not in "biu" and key.dtype not in _FLOATS):
+            return None
+        if key.dtype in _FLOATS:
+            key = turn_negative_bits(_as_bits(key))
+        elif key.dtype == np.uint64:
+            key = _as_bits(key)
+            key = Node(ops.Xor(), (key, full(np.iinfo(_INT64).min, key.shape, _INT64)))
+        key = key if key.dtype == _INT64 else Node(ops.Convert(_INT64), (key,))
+        keys.append(Node(ops.Not(), (key,)) if column.descending else key)
+    return keys
+
+
+def _as_bits(numbers: Node) -> Node:
+    return Node(ops.BitcastConvert(np.dtype(f"i{numbers.dtype.itemsize}")), (numbers,))
+
+
+def turn_negative_bits(bits: Node) -> Node:
+    """Integers in the total order of the floats of which these are the bits; and these of those.
+
+    Of negative ones all bits but the sign are turned.
+    """
+    dtype = bits.dtype
+    most, last = full(np.iinfo(dtype).max, bits.shape, dtype), full(8 * dtype.itemsize - 1, bits.shape, dtype)
+    turned = Node(ops.And(), (Node(ops.ShiftRightArithmetic(), (bits, last)), most))
+    return Node(ops.Xor(), (bits, turned))
 
 
 def _head(node: Node) -> tuple[Node | None, Node | None]:

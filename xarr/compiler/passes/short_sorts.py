@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from xarr.compiler.sort_keys import are_ranked, order_of
+from xarr.compiler.sort_keys import are_ranked, integer_keys, order_of, turn_negative_bits
 from xarr.compiler.target import Target
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.ir import ops
@@ -233,18 +233,11 @@ def _compared_array(node: Node) -> int | None:
 def _keys(node: Node) -> Node | None:
     """An int64 for each element, in ascending order where the elements are in that of the sort; None without one."""
     order = order_of(node.op.expect(ops.Sort).comparator)
-    if order is None or len(order.columns) != 1:
+    (kind, *others) = [key.dtype for key in order.key.results] if order is not None else [np.dtype(bool)]
+    if others or kind.kind not in "iuf" or kind == np.uint64 or kind.itemsize < 4:
         return None
-    keys = ops.Map((0,), order.key).decompose(*node.operands)
-    (column,) = order.columns
-    if keys is None or keys.dtype.kind not in "iuf" or keys.dtype == np.uint64 or keys.dtype.itemsize < 4:
-        return None
-    if keys.dtype.kind == "f":
-        if not column.total:
-            return None
-        keys = _bits_in_order(keys)
-    keys = Node(ops.Convert(_INT64), (keys,)) if keys.dtype != _INT64 else keys
-    return Node(ops.Not(), (keys,)) if column.descending else keys
+    keys = integer_keys(node)
+    return None if keys is None else keys[0]
 
 
 def _element_of_key(keys: Node, dtype: np.dtype[Any], is_descending: bool) -> Node:
@@ -254,20 +247,7 @@ def _element_of_key(keys: Node, dtype: np.dtype[Any], is_descending: bool) -> No
         return keys if dtype == _INT64 else Node(ops.Convert(dtype), (keys,))
     kind = np.dtype(f"i{dtype.itemsize}")
     bits = keys if kind == _INT64 else Node(ops.Convert(kind), (keys,))
-    return Node(ops.BitcastConvert(dtype), (_turn_negative_bits(bits),))
-
-
-def _bits_in_order(numbers: Node) -> Node:
-    """Integers in the total order of floats."""
-    return _turn_negative_bits(Node(ops.BitcastConvert(np.dtype(f"i{numbers.dtype.itemsize}")), (numbers,)))
-
-
-def _turn_negative_bits(bits: Node) -> Node:
-    """Of negative integers all bits but the sign turned, which is undone by the same."""
-    dtype = bits.dtype
-    most, last = full(np.iinfo(dtype).max, bits.shape, dtype), full(8 * dtype.itemsize - 1, bits.shape, dtype)
-    turned = Node(ops.And(), (Node(ops.ShiftRightArithmetic(), (bits, last)), most))
-    return Node(ops.Xor(), (bits, turned))
+    return Node(ops.BitcastConvert(dtype), (turn_negative_bits(bits),))
 
 
 def _first_elements(node: Node, count: int) -> list[_First]:

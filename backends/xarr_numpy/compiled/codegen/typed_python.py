@@ -43,7 +43,7 @@ from typing import Final, NamedTuple
 from xarr_numpy.compiled.codegen.integer_division import write_float
 
 _FLOATS: Final = ("double", "float")
-_ALIGNMENTS: Final = {"i1": 1, "i8": 1, "i32": 4, "float": 4}
+_ALIGNMENTS: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "float": 4}
 _BITS: Final = {"i1": 1, "i8": 8, "i32": 32, "i64": 64, "ptr": 64}
 _COUNTS: Final = {"hold": "Py_IncRef", "release": "Py_DecRef"}
 _OPERATORS: Final = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "sdiv"} | {

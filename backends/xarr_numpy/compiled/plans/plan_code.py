@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, prod
 
-from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.passes.checks import FlaggedCheck, flag_check
 from xarr.compiler.plan import planner, program_plan
@@ -436,6 +435,8 @@ class _PlanWriter(PlanMemory):
             if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
                 write(self, step.node, inputs, outputs)
                 return
+        if self.sort(step.node, inputs, outputs):
+            return
         try:
             program = self.program(step)
         except NotNative as obstacle:
@@ -566,9 +567,9 @@ class _PlanWriter(PlanMemory):
             self.parts.append(step.program)
             return
         operands = [parameter(frame.plan.buffers[number].type) for number in step.inputs]
-        loop = map_graphs(ops.While(step.op.cond, step.op.body), self._group)
+        loop = map_graphs(ops.While(step.op.cond, step.op.body), self.group)
         node = Node(loop, tuple(operands))
-        self._run_graph(Graph(operands, unpack_results(node)), inputs, after)
+        self.run_graph(Graph(operands, unpack_results(node)), inputs, after)
 
     def _check(
         self, frame: PlanFrame, step: program_plan.CheckStep, inputs: Sequence[str], outputs: Sequence[str]
@@ -579,22 +580,19 @@ class _PlanWriter(PlanMemory):
             node = Node(step.call, (parameter(frame.plan.buffers[step.inputs[0]].type),))
         graph, value, check = flag_check(node)
         targets = [*outputs, *[None] * (len(graph.results) - len(outputs))]
-        flags = self._run_graph(self._group(graph), inputs, targets)[1:]
+        flags = self.run_graph(self.group(graph), inputs, targets)[1:]
         if value is None:
             return
         failed, on = self.labels("failed", "on")
         self.write(f"br i1 {self.holds(flags[0])}, label %{failed}, label %{on}")
         self.begin(failed)
-        self._run_graph(self._group(value), inputs, [self.at(0)])
+        self.run_graph(self.group(value), inputs, [self.at(0)])
         outermost = self._outermost and self._outermost[1]
         self.checks.append(FlaggedCheck(check.call, outermost or check.outermost))
         self.write(f"ret i64 {-1 - len(self.checks)}")
         self.begin(on)
 
-    def _group(self, graph: Graph) -> Graph:
-        return form_groups(graph, self.schedule, lambda domain, cost: True)
-
-    def _run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
+    def run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
         """Run a graph of groups."""
         return self.plan(
             planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR), inputs, targets

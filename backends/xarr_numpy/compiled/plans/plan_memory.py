@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.elements import strides
 from xarr.compiler.loop_ir.loops import Kernel
@@ -21,6 +22,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
+from xarr_numpy.compiled.plans import sorted_rows
 from xarr_numpy.compiled.plans.function_code import FunctionCode
 from xarr_numpy.ops.contraction import reshaped_view
 from xarr_numpy.processor import PROCESSOR
@@ -100,6 +102,24 @@ class PlanMemory(FunctionCode):
     def program(self, step: Step) -> Kernel:
         """The loop program of a step."""
         raise NotImplementedError
+
+    def run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
+        """Run a graph of groups; where its results lie."""
+        raise NotImplementedError
+
+    def group(self, graph: Graph) -> Graph:
+        """A graph of groups that computes the same."""
+        return form_groups(graph, self.schedule, lambda domain, cost: True)
+
+    def sort(self, node: Node, inputs: Sequence[str], outputs: Sequence[str]) -> bool:
+        """Sort rows by integers; whether that is done."""
+        keys = sorted_rows.keys_of(node, self.schedule)
+        if keys is None:
+            return False
+        columns = [self.allocate(key.tensor_type.nbytes) for key in keys.results]
+        self.run_graph(self.group(keys), inputs, columns)
+        sorted_rows.write_sort(self, node, columns, inputs, outputs)
+        return True
 
     def locate_results(self, frame: PlanFrame, targets: Sequence[str | None]) -> set[int]:
         """Give the buffers of results their addresses; the results that need no copy."""

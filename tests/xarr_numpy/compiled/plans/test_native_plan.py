@@ -231,12 +231,12 @@ def test_a_long_sort_keeps_a_program_in_python() -> None:
         return lax.fori_loop(0, 3, lambda i, y: sorts(y) % 64, x)
 
     for function in (sorts, in_a_loop):
-        agree(function, whole(100), direct=False)
+        agree(function, whole(1000), direct=False)
         agree(function, whole(6))
-    text = str(xarr.jit(sorts).lower("f64[100]").stage("plan"))
+    text = str(xarr.jit(sorts).lower("f64[1000]").stage("plan"))
     (line,) = [line for line in text.splitlines() if "library sort" in line]
     assert line.endswith("; in Python: has no loop program")
-    text = str(xarr.jit(in_a_loop).lower("f64[100]").stage("plan"))
+    text = str(xarr.jit(in_a_loop).lower("f64[1000]").stage("plan"))
     (line,) = [line for line in text.splitlines() if "library sort" in line]
     assert line.endswith("; called back in Python: has no loop program")
     assert "in Python, since" not in text

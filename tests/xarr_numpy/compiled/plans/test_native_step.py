@@ -332,7 +332,7 @@ def inner_without_end(x: Any, y: Any) -> Any:
 
 def pad_rows(x: Any) -> Any:
     """`x` with rows behind it, whose columns a library sorts: loops sort short ones."""
-    return xarr.concatenate([x, xarr.full((64, *x.shape[1:]), 1e3)])
+    return xarr.concatenate([x, xarr.full((200, *x.shape[1:]), 1e3)])
 
 
 def long_sort(x: Any) -> Any:
@@ -403,7 +403,6 @@ def in_half(x: Any) -> Any:
 
 LIBRARY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sort": lambda i, x, y: (small(long_sort(x) - xarr.sum(y)), small(y + i)),
-    "argsort": lambda i, x, y: (x, small(y[xarr.argsort(pad_rows(y[0] + x[i, 0]))[-5:] % 5] + xarr.sum(x))),
     "cholesky": lambda i, x, y: (in_half(x), small(y + 1)),
     "inside of a branch": lambda i, x, y: (
         lax.cond(i % 2 == 0, lambda: long_sort(x), lambda: small(x + xarr.sum(y))),
