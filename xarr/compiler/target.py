@@ -35,7 +35,7 @@ class Target:
     max_carried_elements: int = 9
     max_split_elements: int = 64
     max_split_work: int = 400
-    #: Steps of a program that is one function of machine code, in loops and branches too, which bound the time to
+    #: Steps besides views of a program that is one function of machine code, in loops too, which bound the time to
     #: compile one, and the bytes of its arrays: calls of more take little of its time.
     max_native_steps: int = 2**10
     max_native_bytes: int = 2**24

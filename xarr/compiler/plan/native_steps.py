@@ -318,10 +318,10 @@ def is_small(plan: Plan, target: Target) -> bool:
 
 
 def _has_more_steps(plan: Plan, most: int) -> bool:
-    """Whether a plan has more steps than `most`, with those of all plans inside."""
+    """Whether a plan has more steps than `most` besides views, with those of all plans inside."""
     count = 0
     for each in plan.walk():
-        count += len(each.steps)
+        count += sum([not isinstance(step, program_plan.View) for step in each.steps])
         if count > most:
             return True
     return False

@@ -17,11 +17,13 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.base.host.memory import Lease
+from xarr.compiler.plan.native_steps import is_small
+from xarr.compiler.plan.program_plan import Plan, View
 
 pytest.importorskip("llvmlite")
 
 from xarr_numpy.compiled.cpython_abi import struct_offsets
-from xarr_numpy.processor import Processor
+from xarr_numpy.processor import PROCESSOR, Processor
 
 pytestmark = [
     pytest.mark.usefixtures("on_numpy", "fused"),
@@ -449,3 +451,12 @@ def test_large_results_lie_in_memory_that_is_used_again() -> None:
     while isinstance(base.base, np.ndarray):
         base = base.base
     assert isinstance(base.base, Lease)
+
+
+def test_views_are_no_steps_that_take_long_to_compile() -> None:
+    plan = xarr.jit(lambda x, y: xarr.cumsum(x.T @ y, axis=0)).lower("f64[5,4]", "f64[5,3]").stage("plan")
+    assert isinstance(plan, Plan)
+    steps = [step for step in plan.steps if not isinstance(step, View)]
+    assert 1 < len(steps) < len(plan.steps)
+    for most in (len(steps), len(steps) - 1):
+        assert is_small(plan, PROCESSOR.replace(max_native_steps=most)) == (most == len(steps))
