@@ -44,6 +44,8 @@ PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "jax", "numba")
 #: Seconds that all contenders of a line are timed together, and that a first call may take.
 BUDGET, QUICK_BUDGET = 1.5, 0.3
 LIMIT, QUICK_LIMIT = 30.0, 5.0
+#: Seconds for which each contender is called before it is timed.
+SETTLING = 0.1
 #: How much longer a call that Python steps may take at the next size; one that would pass the limit is left out.
 GROWTH = 8
 #: The compilers of peers may take so many times the limit.
@@ -112,9 +114,18 @@ def measured_line(program: Program, index: int, before: Line | None, options: ar
             line.reasons[name] = problem
         else:
             calls[name] = call
+            if not options.tiny:
+                _settle(call)
     measure.progress(f"{options.worker} threads, {program.name} {size}: timing {', '.join(calls)}")
     line.seconds = measure.time_blocks(calls, options.budget, PAUSE, options.of_samples)
     return line
+
+
+def _settle(call: measure.Call) -> None:
+    """Call for a while: what is called often may get better machine code."""
+    end = time.perf_counter() + SETTLING
+    while time.perf_counter() < end:
+        call()
 
 
 def too_slow(name: str, before: Line, limit: float) -> str:

@@ -94,6 +94,8 @@ class Processor(Target):
     min_quick_kernels: int = 8
     min_quick_lines: int = 500
     optimising_time: float = 30_000.0
+    #: The part of that time for which quick code runs, in all calls, before it is optimised.
+    quick_share: float = 0.25
     #: Results of formulas in a phase from which on these are functions, which quick code calls.
     min_called_formulas: int = 8
     #: Lines of LLVM IR for each thread from which on threads compile parts of a module.

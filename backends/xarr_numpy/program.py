@@ -162,7 +162,7 @@ class QuickProgram(NumpyProgram):
         if not lines:
             return program
         own = {each.name: getattr(program, each.name) for each in fields(NumpyProgram)}
-        seconds = lines * PROCESSOR.optimising_time * 1e-9
+        seconds = lines * PROCESSOR.optimising_time * PROCESSOR.quick_share * 1e-9
         return cls(**own, program=program, rest=Optimisation(optimise, seconds))
 
     @property
@@ -184,9 +184,9 @@ class QuickProgram(NumpyProgram):
 
 @dataclass
 class Optimisation:
-    """Work to be done when quick machine code has run for so many seconds: as many as optimising it takes.
+    """Work to be done when quick machine code has run for so many seconds: a part of those that optimising it takes.
 
-    So what a program takes, however often it is called, is never much more than twice of the least.
+    So what a program takes, however often it is called, is never much more than if it were optimised at once.
     """
 
     optimise: Callable[[], None]

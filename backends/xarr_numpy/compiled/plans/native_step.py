@@ -212,7 +212,7 @@ class NativeLoopStep(_Native):
         super().__init__(code, types, in_python, PROCESSOR.min_quick_lines)
         self.step = step
         #: Seconds for which quick code is to run.
-        self._left = self.lines * PROCESSOR.optimising_time * 1e-9
+        self._left = self.lines * PROCESSOR.optimising_time * PROCESSOR.quick_share * 1e-9
 
     def call(self, free: Sequence[int], *operands: Any, count: CountSteps | None = None) -> tuple[Any, ...]:
         """The carried values after the loop, as far as they are wanted.
