@@ -112,6 +112,10 @@ def is_first(left: ptr, right: ptr) -> i1:
 def slot_pow(left: ptr, right: ptr, modulo: ptr) -> ptr:
     arguments = stack(ptr, 2)
     if not is_first(left, right):
+        # Python asks the classes of all three, of which only the first has a method for a modulus.
+        if modulo is not None:
+            hold(_Py_NotImplementedStruct)
+            return _Py_NotImplementedStruct
         return PyObject_CallFunctionObjArgs((state + $RPOW).ptr[0], right, left, null)
     arguments.ptr[0] = right
     arguments.ptr[1] = modulo

@@ -91,8 +91,8 @@ _DECLARED: Final = (
     ),
 )
 _OBJECTS: Final = (
-    "_Py_NoneStruct _Py_TrueStruct _Py_FalseStruct _Py_EllipsisObject PyFloat_Type PyLong_Type PyBool_Type"
-    " PyComplex_Type PyTuple_Type PySlice_Type PyList_Type"
+    "_Py_NoneStruct _Py_TrueStruct _Py_FalseStruct _Py_EllipsisObject _Py_NotImplementedStruct"
+    " PyFloat_Type PyLong_Type PyBool_Type PyComplex_Type PyTuple_Type PySlice_Type PyList_Type"
 )
 
 
