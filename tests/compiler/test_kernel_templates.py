@@ -192,6 +192,20 @@ def test_programs_are_built_when_somebody_looks() -> None:
         kernel.nothing  # noqa: B018
 
 
+@pytest.mark.usefixtures("on_numpy")
+def test_loops_write_over_what_programs_of_templates_read() -> None:
+    def add_late(x: Any) -> Any:
+        def step(carried: Any) -> Any:
+            i, x = carried
+            return i + 1, xarr.where(i > 2, x.at[xarr.asarray([1, 2, 3])].add(1.0), x)
+
+        return lax.while_loop(lambda carried: carried[0] < 5, step, (xarr.asarray(0), x))[1]
+
+    for size in range(100, 230, 10):
+        x = np.arange(float(size))
+        assert np.asarray(xarr.jit(add_late)(x)).tolist() == [0.0, 3.0, 4.0, 5.0, *x[4:]]
+
+
 def test_groups_whose_sizes_are_counts_of_parts_are_built_one_by_one() -> None:
     def rotate(q: xarr.Array, w: xarr.Array) -> xarr.Array:
         for k in range(10):

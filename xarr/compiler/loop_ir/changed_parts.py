@@ -49,7 +49,12 @@ def change_in_place(
 def with_phases(kernel: Kernel, phases: list[Loop]) -> Kernel:
     """The kernel with other phases; itself with its own."""
     is_same = all(new is old for new, old in zip(phases, kernel.phases, strict=True))
-    return kernel if is_same else replace(kernel, phases=phases)
+    return kernel if is_same else _replace_phases(kernel, phases)
+
+
+def _replace_phases(kernel: Kernel, phases: list[Loop]) -> Kernel:
+    """The kernel with other phases, in full, where the given one is built when it is looked at."""
+    return Kernel(kernel.inputs, kernel.outputs, kernel.scratch, kernel.locals, phases)
 
 
 def read_before_written(kernel: Kernel, written_over: Mapping[Buffer, Buffer]) -> Kernel | None:
@@ -58,7 +63,7 @@ def read_before_written(kernel: Kernel, written_over: Mapping[Buffer, Buffer]) -
     Where it is settled that a store keeps no old element, it no longer reads that before it writes over it.
     """
     phases = [_read_first(phase, written_over) for phase in kernel.phases]
-    return replace(kernel, phases=[each for each in phases if each]) if all(phases) else None
+    return _replace_phases(kernel, [each for each in phases if each]) if all(phases) else None
 
 
 def _read_first(loop: Loop, written_over: Mapping[Buffer, Buffer]) -> Loop | None:
