@@ -118,6 +118,21 @@ def test_float_products_become_integers_once_and_at_the_end(dtype: str, preferre
         same(scalar, jax.lax.dot(a[:1, :1], b[:1, :1], preferred_element_type=preferred).reshape(()))
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "bfloat16", "float16"])
+@pytest.mark.parametrize("preferred", ["int8", "int32", "uint64"])
+def test_loops_round_sums_of_floats_before_they_are_integers(dtype: str, preferred: str) -> None:
+    a, b = np.full((13, 19), 1, dtype), np.full((19, 17), 1, dtype)
+    a[0, 0], b[0, 0] = (9, 1) if dtype == "float8_e4m3fn" else (113, 109)
+
+    def product(a: Any, b: Any) -> Any:
+        return lax.dot(a, b, preferred_element_type=preferred) + 1
+
+    wanted = jax.lax.dot(a, b, preferred_element_type=preferred) + 1
+    same(xarr.jit(product)(a, b), wanted)
+    with xarr.config(fusion="off"):
+        same(product(xarr.asarray(a), xarr.asarray(b)), wanted)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 def test_complex_products_become_real_at_the_end(backend: str) -> None:
     a, b = values((2, 5), np.complex64), values((5, 3), np.complex64)

@@ -17,7 +17,7 @@ from functools import partial
 from math import prod
 
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
+from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.scalars import Value
@@ -26,7 +26,7 @@ from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.product_tiles import PairTiles, ReducedTiles
 from xarr.compiler.schedules.gpu.tiles import Factor, Output, PairFold, Read
 from xarr.compiler.schedules.serial import products
-from xarr.compiler.schedules.serial.products import Factors, add_product
+from xarr.compiler.schedules.serial.products import Factors, add_product, finish_sum, types_of_sums
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -62,11 +62,10 @@ def _add_group_sums(loops: GridLoops, node: Node) -> Sequence[Source]:
     terms, factors = products.terms_of_convolution(loops, node)
     if prod(terms) > loops.target.max_unrolled_terms:
         return products.convolution(loops, node)
-    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
     start, step = products.start_and_step(loops, node, factors)
 
     def finish(index: Index, held: Sequence[Value]) -> list[Value]:
-        return [loops.convert(held[0], dtype, node.dtype)]
+        return [finish_sum(loops, node, held[0])]
 
     return sources_of(loops.fold_unrolled(node.shape, terms, start, step, finish, [node.dtype]))
 
@@ -109,7 +108,7 @@ def _sums_of_products(
     loops: GridLoops, node: Node, sides: tuple[Ints, Ints], terms: Ints, factors: Factors
 ) -> PairFold:
     """Sums of products, of which an operand each has a side of the result."""
-    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
+    dtype, _ = types_of_sums(node)
 
     def factor(number: int) -> Factor:
         operand = node.operands[number]
@@ -135,7 +134,7 @@ def _sums_of_products(
         [dtype],
         [loops.values.constant(0, register_dtype(dtype))],
         step,
-        lambda held: [loops.convert(held[0], dtype, node.dtype)],
+        lambda held: [finish_sum(loops, node, held[0])],
         ignores_zeros=True,
     )
 

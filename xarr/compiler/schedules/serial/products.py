@@ -91,13 +91,25 @@ def _to_dimensions(spec: Ints, index: Index) -> Index:
 
 def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequence[Source]:
     """Zero, and one product after the other; in the end the sums are of the result's type."""
-    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
-    (sums,) = loops.fold(node.shape, terms, [dtype], *start_and_step(loops, node, factors))
+    (sums,) = loops.fold(node.shape, terms, [types_of_sums(node)[0]], *start_and_step(loops, node, factors))
 
     def source(index: Index, predicate: Value | None) -> Value:
-        return loops.convert(sums.load(index, predicate), dtype, node.dtype)
+        return finish_sum(loops, node, sums.load(index, predicate))
 
     return [source]
+
+
+def types_of_sums(node: Node) -> tuple[DType, DType]:
+    """The types in which sums of products are formed, and finished: floats are rounded before they are integers."""
+    dtype = node.operands[0].dtype
+    finished = node.op.sum_dtype(dtype) if isinstance(node.op, ops.DotGeneral) else node.dtype
+    return sum_dtype(dtype, finished), finished
+
+
+def finish_sum(loops: SerialLoops, node: Node, total: Value) -> Value:
+    """An element of the result, of a sum of products."""
+    formed, finished = types_of_sums(node)
+    return loops.convert(loops.convert(total, formed, finished), finished, node.dtype)
 
 
 def start_and_step(
@@ -105,7 +117,7 @@ def start_and_step(
 ) -> tuple[Callable[[Index], Sequence[Value]], Step]:
     """Zero, and a sum after one product more."""
     left, right = node.operands[:2]
-    dtype = sum_dtype(left.dtype, node.dtype)
+    dtype, _ = types_of_sums(node)
 
     def zero(index: Index) -> list[Value]:
         return [loops.values.constant(0, register_dtype(dtype))]
