@@ -207,10 +207,10 @@ def _content(path: Path) -> bytes | None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_OF_ONE or _others_may_write(status):
             return None
-        content = file.read(MOST_OF_ONE + 1)  # it may have grown
+        content = file.read(status.st_size + 1)  # it may have grown
         with suppress(OSError):
             os.utime(handle if os.utime in os.supports_fd else path)
-    return content if len(content) <= MOST_OF_ONE else None
+    return content if len(content) <= status.st_size else None
 
 
 def _others_may_write(status: os.stat_result) -> bool:
