@@ -61,14 +61,15 @@ def count_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 
-    def counting(text: str, names: Sequence[str], **options: Any) -> llvm_jit.Code:
+    def counting(text: str, names: Sequence[str], *serial: Any, **options: Any) -> llvm_jit.Code:
         texts.append(text)
-        return compile_module(text, names, **options)
+        return compile_module(text, names, *serial, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(llvm_jit, "compile_module", counting)
         call()
-    return sum("@phase0" in text for text in texts)  # not those of the functions that call kernels
+    # Of kernels, and of programs that are one function; not those of the functions that call kernels.
+    return sum("@phase0" in text or "@k0.0(" in text for text in texts)
 
 
 # --- what is shared ------------------------------------------------------------------------------------------

@@ -165,9 +165,9 @@ def test_kernels_of_as_many_arrays_share_the_functions_that_call_them(
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 
-    def counting(text: str, names: Any, **options: Any) -> llvm_jit.Code:
+    def counting(text: str, names: Any, *serial: Any, **options: Any) -> llvm_jit.Code:
         texts.append(text)
-        return compile_module(text, names, **options)
+        return compile_module(text, names, *serial, **options)
 
     monkeypatch.setattr(llvm_jit, "compile_module", counting)
     with config(fusion="compiled"):
