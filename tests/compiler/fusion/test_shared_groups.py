@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
+from tests.support.compiled_modules import note_modules
 from tests.support.graphs import add, graph, tensor
 from tests.support.line_counts import count_lines
 from xarr.compiler.fusion import stage
@@ -26,7 +27,6 @@ from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
-from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.schedule import SCHEDULE
 from xarr_numpy.processor import PROCESSOR
 
@@ -58,15 +58,8 @@ def scale(count: int) -> Callable[[Node], tuple[Node, ...]]:
 
 
 def count_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> int:
-    texts: list[str] = []
-    compile_module = llvm_jit.compile_module
-
-    def counting(text: str, names: Sequence[str], *serial: Any, **options: Any) -> llvm_jit.Code:
-        texts.append(text)
-        return compile_module(text, names, *serial, **options)
-
     with monkeypatch.context() as patch:
-        patch.setattr(llvm_jit, "compile_module", counting)
+        texts = note_modules(patch)
         call()
     # Of kernels, and of programs that are one function; not those of the functions that call kernels.
     return sum("@phase0" in text or "@k0.0(" in text for text in texts)

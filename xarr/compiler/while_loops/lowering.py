@@ -187,21 +187,15 @@ def _by_elements(
 ) -> Node | None:
     """The results of a loop that carries the elements of short arrays, as a native loop; None if there is none."""
     tables = _short_tables(extended.loop.body, target)
-    for most in (tables, frozenset[int]()) if tables else (tables,):
-        try:
-            counts = _elements_carried(extended.loop, target, most)
-            cond = _with_elements(extended.loop.cond, counts, [1], target)
-            body = _with_elements(extended.loop.body, counts, counts, target)
-        except NotSplit:
-            continue
-        form = native_form(ops.While(cond, body), target)
-        if form is not None:
-            break
-    else:
+    made = _split_loop(extended.loop, tables, target)
+    if made is None and tables:
+        made = _split_loop(extended.loop, frozenset(), target)
+    if made is None:
         return None
+    loop, form, counts = made
     first = [sum(counts[:k]) for k in range(len(counts))]
     checks = tuple([(first[k], call) for k, call in extended.checks])
-    op = ops.NativeWhile(cond, body, extended.loop.progress, form.describe(), checks)
+    op = ops.NativeWhile(loop.cond, loop.body, extended.loop.progress, form.describe(), checks)
     carried = operands if extended.initial is None else (*operands, *extended.initial.inline(*operands))
     rows = [split(old) if count > 1 else [old] for old, count in zip(carried, counts, strict=True)]
     parts = unpack_results(Node(op, tuple([each for row in rows for each in row])))
@@ -210,6 +204,23 @@ def _by_elements(
         for k, count, old in zip(first, counts, operands, strict=False)
     ]
     return pack_results(results)
+
+
+def _split_loop(
+    loop: ops.While, tables: frozenset[int], target: Target
+) -> tuple[ops.While, NativeLoop, list[int]] | None:
+    """A loop that carries the elements of short arrays, but for tables, its native form, and how many elements become
+    of each carried value; None if there is no such form.
+    """
+    try:
+        counts = _elements_carried(loop, target, tables)
+        cond = _with_elements(loop.cond, counts, [1], target)
+        body = _with_elements(loop.body, counts, counts, target)
+    except NotSplit:
+        return None
+    split_loop = ops.While(cond, body)
+    form = native_form(split_loop, target)
+    return None if form is None else (split_loop, form, counts)
 
 
 def _short_tables(body: Graph, target: Target) -> frozenset[int]:

@@ -43,7 +43,6 @@ from xarr.ir.types import TensorType
 #: What a carried value is: one number; n of them; more, of which only parts are read or written.
 Kind = Literal["scalar", "points", "table"]
 
-
 #: Elements that a step has written before it reads one of the same table, each of which may be that.
 _MOST_WRITTEN: Final = 8
 
@@ -205,8 +204,8 @@ class _Reader:
         self.values = Values()
         self.point = self.values.make("argument", (), INT64, "point", unique=True)
         self.known: dict[Node, Value] = {}
-        #: Of tables that are written, before and after each update: the carried number, and the update that follows.
-        self._versions: dict[Node, tuple[int, Node | None]] = {}
+        #: The carried numbers of tables that are written, before and after each update.
+        self._versions: dict[Node, int] = {}
 
     def read(self) -> NativeLoop:
         body = self.loop.body
@@ -276,7 +275,7 @@ class _Reader:
             if (wide and len(updates) > 1) or body.results.count(new) > 1:
                 raise _Unfit
             for before, update in zip((old, *updates), (*updates, None), strict=True):
-                self._versions[before] = number, update
+                self._versions[before] = number
                 if before is not new and before in body.results:
                     raise _Unfit
                 for user in users.get(before, ()):
@@ -356,9 +355,8 @@ class _Reader:
     def _updates_of(self, read: Node) -> list[Node]:
         """The updates of this step in the table that a node reads."""
         source = read.operands[0]
-        if source not in self._versions:
-            return []
-        return _updates(self.loop.body.parameters[self._versions[source][0]], source)
+        number = self._versions.get(source)
+        return [] if number is None else _updates(self.loop.body.parameters[number], source)
 
     def _load(self, node: Node) -> Value:
         source, *starts = node.operands
@@ -384,7 +382,7 @@ class _Reader:
     def _number_of(self, source: Node) -> int:
         """The carried value that a part is read of."""
         if source in self._versions:
-            return self._versions[source][0]
+            return self._versions[source]
         for graph in (self.loop.body, self.loop.cond):
             if source in graph.parameters:
                 number = graph.parameters.index(source)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.support.compiled_modules import note_modules
 from xarr.compiler.functions import FUNCTIONS
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr_numpy import engine
@@ -115,13 +116,7 @@ def test_bits_do_not_depend_on_functions(
     function: Callable[[Any], Any], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = xarr.asarray(np.array([0.25, -0.0, 1.5, 700.0, -3.25, np.inf, -np.inf, np.nan, 0.001] * 5, dtype))
-    compile_module, texts = llvm_jit.compile_module, list[str]()
-
-    def note(text: str, *operands: Any, **options: Any) -> llvm_jit.Code:
-        texts.append(text)
-        return compile_module(text, *operands, **options)
-
-    monkeypatch.setattr(llvm_jit, "compile_module", note)
+    texts = note_modules(monkeypatch)
     results: list[bytes] = []
     caches: list[Any] = [engine.kernel, templates._template_code, native_step._compile]
     limits = {"functions": MOST, "quick": MOST, "inline": 10**9}

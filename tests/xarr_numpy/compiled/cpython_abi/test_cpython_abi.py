@@ -13,6 +13,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.compiled_modules import note_modules
 from xarr.base import python_build
 from xarr.base.configuration import current as config
 from xarr.errors import ConfigError
@@ -162,14 +163,7 @@ def test_entries_of_many_arrays_look_at_each(count: int) -> None:
 def test_kernels_of_as_many_arrays_share_the_functions_that_call_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    texts: list[str] = []
-    compile_module = llvm_jit.compile_module
-
-    def counting(text: str, names: Any, *serial: Any, **options: Any) -> llvm_jit.Code:
-        texts.append(text)
-        return compile_module(text, names, *serial, **options)
-
-    monkeypatch.setattr(llvm_jit, "compile_module", counting)
+    texts = note_modules(monkeypatch)
     with config(fusion="compiled"):
         for number in range(4):
             result = xarr.jit(lambda x, number=number: x * (number + 0.8125) - 7.75)(X)
