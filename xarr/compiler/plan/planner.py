@@ -248,15 +248,17 @@ class _Planner:
                 copy = self._array(source, len(self.steps))
                 self._add(program_plan.Copy(node, inputs[1:2], (copy,), source.nbytes))
                 inputs = (inputs[0], copy, *inputs[2:])
-            self.numbers[node] = output = self._array(node.tensor_type, len(self.steps))
-            self._add(program_plan.Update(node, inputs, (output,)))
+            self._call(program_plan.Update, node, inputs=inputs)
         else:
             self._compute(node)
 
-    def _call(self, kind: Callable[..., Step], node: Node, *fields: Any) -> None:
-        """Add a step of some kind, whose outputs are new buffers."""
+    def _call(
+        self, kind: Callable[..., Step], node: Node, *fields: Any, inputs: tuple[int, ...] | None = None
+    ) -> None:
+        """Add a step of some kind, whose outputs are new buffers; inputs: those of the operands without it."""
         self.numbers[node] = outputs = self._new(node.type, len(self.steps))
-        self._add(kind(node, self._inputs(node.operands), flat(outputs), *fields))
+        inputs = self._inputs(node.operands) if inputs is None else inputs
+        self._add(kind(node, inputs, flat(outputs), *fields))
 
     def _constant(self, node: Node) -> None:
         self.numbers[node] = self._array(node.tensor_type, -1)

@@ -1,6 +1,6 @@
 """Sorts in machine code: rows of integers that are ordered as the elements are, each with where it stands.
 
-    void @sort_rows_loop(ptr keys, i64 count, ptr operands, ptr results, ptr sizes, i64 arrays, ptr work, i64 blocks, …)
+    void @sort_rows_loop(ptr keys, ptr operands, ptr results, ptr sizes, ptr work, i64 count, i64 arrays, i64 blocks, …)
 
 Short runs go to their ranks, and are merged from both ends at once, without a branch.  Both keep the order of equal
 ones, so that rows are sorted by the last key first, and by the first one last.
@@ -98,7 +98,7 @@ def put_in_order_loop(target: ptr, source: ptr, size: i64, pairs: ptr, first: i6
                 )
 
 def sort_rows_loop(
-    keys: ptr, count: i64, operands: ptr, results: ptr, sizes: ptr, arrays: i64, work: ptr, blocks: i64, n: i64,
+    keys: ptr, operands: ptr, results: ptr, sizes: ptr, work: ptr, count: i64, arrays: i64, blocks: i64, n: i64,
     step: i64
 ):
     for block in range(blocks):
@@ -153,10 +153,8 @@ def write_sort(
     code.helpers["sorts"] = _text()
     size, inner = shape[op.dimension], prod(shape[op.dimension + 1 :])
     sizes = code.integers([operand.dtype.itemsize for operand in node.operands])
-    numbers = [len(operands), prod(shape[: op.dimension]), size, inner]
-    arrays, blocks, n, step = [f"i64 {code.number(each)}" for each in numbers]
-    tables = [f"ptr {code.table(each)}" for each in (operands, results)]
-    pointers = [f"ptr {code.table(keys)}", f"i64 {len(keys)}", *tables, f"ptr {sizes}", arrays]
-    work = code.allocate(32 * size)
+    pointers = [*map(code.table, (keys, operands, results)), sizes, code.allocate(32 * size)]
     code.cost += _sort_time(node, len(keys))
-    code.write(f"call void @sort_rows_loop({', '.join(pointers)}, ptr {work}, {blocks}, {n}, {step})")
+    code.call(
+        "sort_rows_loop", pointers, (len(keys), len(operands), prod(shape[: op.dimension]), size, inner)
+    )

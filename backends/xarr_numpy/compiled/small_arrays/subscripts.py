@@ -83,7 +83,7 @@ def rows_at(array: ptr, index: ptr, itemsize: i64, sizes: ptr) -> ptr:
     is_tuple = index.CLASS is PyTuple_Type
     count = PyTuple_Size(index) if is_tuple else 1
     dimensions = rank(array)
-    if (array.FLAGS & 257) != 257 or count == 0 or count > dimensions or dimensions > MOSTDIMENSIONS:
+    if not is_in_order(array) or count == 0 or count > dimensions or dimensions > MOSTDIMENSIONS:
         return null
     stride = itemsize
     for axis in range(count, dimensions):
@@ -149,7 +149,7 @@ def write_rows(array: ptr, index: ptr, value: ptr, kind: i64, itemsize: i64) -> 
         return False
     count = elements_of(sizes)
     if is_ndarray(value):
-        if (value.FLAGS & 257) != 257 or rank(value) != sizes.i64[MOSTDIMENSIONS]:
+        if not is_in_order(value) or rank(value) != sizes.i64[MOSTDIMENSIONS]:
             return False
         for axis in range(rank(value)):
             if value.SIZES.i64[axis] != sizes.i64[axis]:

@@ -184,9 +184,14 @@ def loop_over(left: ptr, right: ptr, table: ptr) -> ptr:
     run_loops(function, loop.ptr[1], pointers, lengths, steps, loops, bytes_of(loop.i64[2]))
     return made
 
-# Whether an array lies in row-major order, its elements where the processor reads them, and has some.
+# Whether an array lies in row-major order, its elements where the processor reads them.
+@inline
+def is_in_order(array: ptr) -> i1:
+    return (array.FLAGS & 257) == 257
+
+# Whether an array lies so, and has elements.
 def is_regular(array: ptr) -> i1:
-    return (array.FLAGS & 257) == 257 and 0 < rank(array) <= MOSTDIMENSIONS and size(array) != 0
+    return is_in_order(array) and 0 < rank(array) <= MOSTDIMENSIONS and size(array) != 0
 
 # As `loop_over`, of functions whose bits may hang on the strides: operands lie in row-major order, and are two of one
 # shape, one and a number, or one alone, beside null.
